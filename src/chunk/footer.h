@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "chunk/chunk_meta.h"
+#include "chunk/fingerprint.h"
+#include "kvstream/status.h"
+
+namespace kvstream::chunk {
+
+/// Every chunk file ends in one footer of this many bytes (docs/file_format.md).
+inline constexpr size_t kFooterBytes = kAlignBytes;
+/// Blocks that one footer has checksums for.
+inline constexpr uint32_t kBlocksMax = 959;
+
+static_assert(kChunkBytesMax <= uint64_t{kBlocksMax} * kBlockBytes,
+              "a chunk of the largest size needs a checksum for each block");
+
+/// What a footer says, every field checked for itself. Whether it is the footer that was looked for
+/// (key, fingerprint, length of the file) is the caller's question.
+struct DecodedFooter {
+  MetaRef meta;
+  Fingerprint fingerprint;
+  std::string owner;
+};
+
+/// Writes the footer of `meta` into `out`. Requires a meta with all checksums set, at most kBlocksMax
+/// blocks of at most kBlockBytes, and a valid owner name (chunk/path.h).
+void EncodeFooter(const ChunkMeta& meta, const Fingerprint& fingerprint, std::string_view owner,
+                  std::span<std::byte, kFooterBytes> out);
+
+/// Reads a footer from untrusted bytes; `ns` is put into the meta. kUnsupported, naming the version, for
+/// an intact footer of a newer format; else kCorruption, naming the field that is wrong.
+Result<DecodedFooter> DecodeFooter(std::span<const std::byte, kFooterBytes> bytes, NamespaceId ns);
+
+}  // namespace kvstream::chunk
