@@ -53,7 +53,7 @@ struct TierOptions {
   BackendKind backend = BackendKind::kAuto;
   /// Other owners write here too; LookupAsync with `discover` looks for their chunks.
   bool shared = false;
-  ShapeOptions shape;
+  ShapeOptions shape{};
 
   /// Upper limit of the adaptive window of reads in flight. Leave alone unless bandwidth times latency
   /// of the tier exceeds it.
@@ -84,7 +84,7 @@ struct RoutingOptions {
   /// kSingleTier: the tier.
   uint32_t tier = 0;
   /// kStaticPosition, kStaticHash: relative weight per tier; empty means equal.
-  std::vector<double> shares;
+  std::vector<double> shares{};
 };
 
 /// What Write does when the stage is full.
@@ -115,12 +115,12 @@ enum class Verify : uint8_t {
 
 struct EngineOptions {
   /// 1 to kTiersMax tiers, the fast one first. Any order works.
-  std::vector<TierOptions> tiers;
+  std::vector<TierOptions> tiers{};
   /// Name under which this process owns what it writes: letters, digits, '.', '_', '-', at most 63.
   /// Empty: the host name. One live process per name and directory.
-  std::string owner;
-  RoutingOptions routing;
-  WriteOptions write;
+  std::string owner{};
+  RoutingOptions routing{};
+  WriteOptions write{};
   Verify verify = Verify::kAlways;
 
   /// Engine memory for bounced reads, allocated at Open; also bounds what hung reads can hold.
@@ -130,7 +130,7 @@ struct EngineOptions {
   /// An operation in flight for longer sets its tier aside until it answers.
   std::chrono::nanoseconds hang_after = std::chrono::seconds(2);
   /// Where log lines go; empty: nowhere.
-  LogSink log;
+  LogSink log{};
 };
 
 }  // namespace kvstream
