@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "kvstream/status.h"
+
 #include "chunk/chunk_meta.h"
 #include "chunk/fingerprint.h"
-#include "kvstream/status.h"
 
 namespace kvstream::chunk {
 
@@ -28,13 +29,14 @@ struct DecodedFooter {
   std::string owner;
 };
 
-/// Writes the footer of `meta` into `out`. Requires a meta with all checksums set, at most kBlocksMax
-/// blocks of at most kBlockBytes, and a valid owner name (chunk/path.h).
+/// Writes the footer of `meta` into `out`. Requires a meta with all checksums set, at most
+/// kBlocksMax blocks of at most kBlockBytes, and a valid owner name (chunk/path.h).
 void EncodeFooter(const ChunkMeta& meta, const Fingerprint& fingerprint, std::string_view owner,
                   std::span<std::byte, kFooterBytes> out);
 
-/// Reads a footer from untrusted bytes; `ns` is put into the meta. kUnsupported, naming the version, for
-/// an intact footer of a newer format; else kCorruption, naming the field that is wrong.
+/// Reads a footer from untrusted bytes; `ns` is put into the meta. kUnsupported, naming the
+/// version, for an intact footer of a newer format; else kCorruption, naming the field that is
+/// wrong.
 Result<DecodedFooter> DecodeFooter(std::span<const std::byte, kFooterBytes> bytes, NamespaceId ns);
 
 }  // namespace kvstream::chunk

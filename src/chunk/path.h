@@ -6,15 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "chunk/fingerprint.h"
 #include "kvstream/chunk_key.h"
+
+#include "chunk/fingerprint.h"
 
 namespace kvstream::chunk {
 
 /// Longest name of an owner, in characters.
 inline constexpr size_t kOwnerCharsMax = 63;
 
-/// 1 to kOwnerCharsMax of: letters, digits, '.', '_', '-'; not starting with '.' or '-'.
+/// 1 to kOwnerCharsMax of: letters, digits, '.', '_', '-'.
 bool IsOwnerName(std::string_view name);
 
 /// "<64 hex>.kv".

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "kvstream/status.h"
+
 #include "chunk/chunk_meta.h"
 #include "chunk/fingerprint.h"
 #include "io/file_system.h"
-#include "kvstream/status.h"
 #include "tier/tier_marker.h"
 
 namespace kvstream::tier {
@@ -20,8 +21,8 @@ struct SnapshotEntry {
   chunk::MetaRef meta;
 };
 
-/// The index of one tier as one owner knew it. Trusted no more than any file: every entry is only where
-/// to look, the checksums decide.
+/// The index of one tier as one owner knew it. Trusted no more than any file: every entry is only
+/// where to look, the checksums decide.
 struct Snapshot {
   std::vector<chunk::Fingerprint> fingerprints;
   std::vector<SnapshotEntry> entries;  ///< In LRU order, oldest first.
@@ -39,9 +40,9 @@ struct SnapshotIdentity {
 int WriteSnapshotFile(io::FileSystem& file_system, int fd, const SnapshotIdentity& identity,
                       const Snapshot& snapshot);
 
-/// Reads untrusted bytes from `fd`, in sections, so that memory stays within a small multiple of the
-/// file. kCorruption (which part), kUnsupported (which version), kInvalidArgument (another tier's or
-/// owner's), kIo.
+/// Reads untrusted bytes from `fd`, in sections, so that memory stays within a small multiple of
+/// the file. kCorruption (which part), kUnsupported (which version), kInvalidArgument (another
+/// tier's or owner's), kIo.
 Result<Snapshot> ReadSnapshotFile(io::FileSystem& file_system, int fd,
                                   const SnapshotIdentity& identity);
 

@@ -11,19 +11,20 @@
 #include <string>
 #include <vector>
 
+#include "kvstream/chunk_key.h"
+#include "kvstream/status.h"
+
 #include "chunk/fingerprint.h"
 #include "chunk/footer.h"
 #include "io/file_system.h"
-#include "kvstream/chunk_key.h"
-#include "kvstream/status.h"
 #include "tier/scan.h"
 #include "tier/snapshot.h"
 #include "tier/tier_marker.h"
 
 namespace kvstream::tier {
 
-/// A file under its temporary name, open for writing. The caller closes `fd`, then publishes or discards
-/// the path.
+/// A file under its temporary name, open for writing. The caller closes `fd`, then publishes or
+/// discards the path.
 struct TempFile {
   int fd = -1;
   std::string path;
@@ -35,28 +36,32 @@ struct OpenedChunk {
   uint64_t file_bytes = 0;  ///< Compare with ChunkMeta::FileBytes: another length is another put.
 };
 
-/// One tier's directory on behalf of one owner: its marker, the owner's lock, namespaces, names of files,
-/// scan and snapshot (docs/file_format.md). Knows nothing of capacity, LRU or which chunk is wanted.
+/// One tier's directory on behalf of one owner: its marker, the owner's lock, namespaces, names of
+/// files, scan and snapshot (docs/file_format.md). Knows nothing of capacity, LRU or which chunk is
+/// wanted.
 ///
-/// Every method blocks for as long as the file system likes, so only lanes and Open call them. Safe from
-/// several threads at once. Errors carry the tier's name; kNotFound for a missing file, kNoSpace for
-/// ENOSPC and EDQUOT, kCorruption for contents, else kIo, each with the errno where there is one.
+/// Every method blocks for as long as the file system likes, so only lanes and Open call them. Safe
+/// from several threads at once. Errors carry the tier's name; kNotFound for a missing file,
+/// kNoSpace for ENOSPC and EDQUOT, kCorruption for contents, else kIo, each with the errno where
+/// there is one.
 class TierDirectory {
  public:
   struct Options {
-    std::string name;       ///< The tier's, for messages.
-    std::string directory;  ///< Existing directory, not world-writable unless sticky. May be a link.
-    std::string owner;      ///< A valid owner name (chunk/path.h).
-    std::string holder;     ///< Who holds the lock, told to a second one: "host node7, pid 1234".
+    std::string name;  ///< The tier's, for messages.
+    std::string
+        directory;       ///< Existing directory, not world-writable unless sticky. May be a link.
+    std::string owner;   ///< A valid owner name (chunk/path.h).
+    std::string holder;  ///< Who holds the lock, told to a second one: "host node7, pid 1234".
     uint64_t random_seed = 0;  ///< Of UUIDs and temporary names; another one in each process.
   };
 
-  /// Opens the tiers of one engine, all or none. First reads every marker and writes nothing; then takes
-  /// the owner's lock in each directory, creates missing markers, and makes each tier remember the others.
-  /// kNotFound: a directory is missing, or it has no marker although a tier remembers one that is not
-  /// here ("not mounted?"). kInvalidArgument: bad options, a world-writable directory, the same or nested
-  /// directories. kBusy: a live process has the owner's lock; the message names the holder. kUnsupported:
-  /// a newer format. kCorruption: a damaged marker. kIo.
+  /// Opens the tiers of one engine, all or none. First reads every marker and writes nothing; then
+  /// takes the owner's lock in each directory, creates missing markers, and makes each tier
+  /// remember the others. kNotFound: a directory is missing, or it has no marker although a tier
+  /// remembers one that is not here ("not mounted?"). kInvalidArgument: bad options, a
+  /// world-writable directory, the same or nested directories. kBusy: a live process has the
+  /// owner's lock; the message names the holder. kUnsupported: a newer format. kCorruption: a
+  /// damaged marker. kIo.
   static Result<std::vector<std::unique_ptr<TierDirectory>>> OpenAll(
       io::FileSystem& file_system, std::span<const Options> options);
   /// OpenAll with one tier.
@@ -77,18 +82,20 @@ class TierDirectory {
     return a.device_ == b.device_;
   }
 
-  /// Makes the namespace's directory and its namespace.json; a damaged namespace.json is written anew.
-  /// kCorruption if another identity has the directory, kUnsupported if a newer format has it.
+  /// Makes the namespace's directory and its namespace.json; a damaged namespace.json is written
+  /// anew. kCorruption if another identity has the directory, kUnsupported if a newer format has
+  /// it.
   Status CreateNamespace(const Identity& identity);
 
   std::string ChunkPath(const chunk::Fingerprint& fingerprint, const ChunkKey& key) const;
 
-  /// A new empty file beside the chunk's final place, `file_bytes` reserved where the file system can.
-  /// kNoSpace if it has no room; nothing is left behind on failure. With `direct` the file system may
-  /// refuse O_DIRECT: kIo with EINVAL.
-  Result<TempFile> CreateTemp(const chunk::Fingerprint& fingerprint, const ChunkKey& key, bool direct,
-                              uint64_t file_bytes);
-  /// Gives a complete temporary file its final name, replacing what was there. 0 or a negative errno.
+  /// A new empty file beside the chunk's final place, `file_bytes` reserved where the file system
+  /// can. kNoSpace if it has no room; nothing is left behind on failure. With `direct` the file
+  /// system may refuse O_DIRECT: kIo with EINVAL.
+  Result<TempFile> CreateTemp(const chunk::Fingerprint& fingerprint, const ChunkKey& key,
+                              bool direct, uint64_t file_bytes);
+  /// Gives a complete temporary file its final name, replacing what was there. 0 or a negative
+  /// errno.
   int Publish(const std::string& temp_path, const chunk::Fingerprint& fingerprint,
               const ChunkKey& key);
   /// Removes a temporary file that will not be published. 0 or a negative errno.
@@ -96,30 +103,31 @@ class TierDirectory {
   /// 0 or a negative errno; -ENOENT where it is gone already.
   int RemoveChunk(const chunk::Fingerprint& fingerprint, const ChunkKey& key);
 
-  /// Opens a published chunk. Never follows a link, never hangs on a FIFO. kNotFound if there is none;
-  /// kCorruption if what is there is not a regular file of a possible length.
+  /// Opens a published chunk. Never follows a link, never hangs on a FIFO. kNotFound if there is
+  /// none; kCorruption if what is there is not a regular file of a possible length.
   Result<OpenedChunk> OpenChunk(const chunk::Fingerprint& fingerprint, const ChunkKey& key,
                                 bool direct) const;
-  /// Reads the footer from the end of an open file of `file_bytes` (buffered or direct) and checks that
-  /// the payload it describes has that length. kCorruption, kUnsupported, kIo.
+  /// Reads the footer from the end of an open file of `file_bytes` (buffered or direct) and checks
+  /// that the payload it describes has that length. kCorruption, kUnsupported, kIo.
   Result<chunk::DecodedFooter> ReadFooter(int fd, uint64_t file_bytes, NamespaceId ns) const;
   /// The footer of a chunk by name, as for a discovering lookup; checks key and fingerprint too.
   Result<chunk::DecodedFooter> FindChunk(const chunk::Fingerprint& fingerprint, const ChunkKey& key,
                                          NamespaceId ns) const;
 
-  /// Reports every valid chunk of every namespace, of any owner, and sweeps: temporary files that this
-  /// owner left in earlier runs, and chunk files of this user whose contents cannot be a chunk. Leaves
-  /// all else alone and counts it. Stops early on `stop`. An unreadable namespace or file is counted; kIo
-  /// only if the tier's directory itself cannot be read.
+  /// Reports every valid chunk of every namespace, of any owner, and sweeps: temporary files that
+  /// this owner left in earlier runs, and chunk files of this user whose contents cannot be a
+  /// chunk. Leaves all else alone and counts it. Stops early on `stop`. An unreadable namespace or
+  /// file is counted; kIo only if the tier's directory itself cannot be read.
   Result<ScanReport> Scan(ScanSink& sink, std::stop_token stop);
 
-  /// Writes this owner's snapshot, atomically and durably. `clean`: nothing will change on the tier until
-  /// the next open. Requires valid fingerprint indices.
+  /// Writes this owner's snapshot, atomically and durably. `clean`: nothing will change on the tier
+  /// until the next open. Requires valid fingerprint indices.
   Status WriteSnapshot(const Snapshot& snapshot, bool clean);
   /// The latest snapshot of this owner and this tier; Snapshot::clean says which kind. kNotFound if
   /// there is none, else kCorruption or kUnsupported with the reason: the caller scans instead.
   Result<Snapshot> LoadSnapshot() const;
-  /// From now on the snapshot is loaded as unclean. To be called before the first change to the tier.
+  /// From now on the snapshot is loaded as unclean. To be called before the first change to the
+  /// tier.
   Status MarkSnapshotStale();
 
  private:

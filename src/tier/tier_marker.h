@@ -29,8 +29,8 @@ std::string EncodeMarker(const TierUuid& uuid);
 /// From untrusted text. kUnsupported names a newer version, kCorruption the line that is wrong.
 Result<TierUuid> DecodeMarker(std::string_view text);
 
-/// Text of `<tier>/.kvstream/owners/<owner>.siblings`. Requires names without line breaks and at most
-/// kSiblingsMax entries.
+/// Text of `<tier>/.kvstream/owners/<owner>.siblings`. Requires names without line breaks and at
+/// most kSiblingsMax entries.
 std::string EncodeSiblings(const std::vector<Sibling>& siblings);
 /// As DecodeMarker.
 Result<std::vector<Sibling>> DecodeSiblings(std::string_view text);
