@@ -55,7 +55,7 @@ class LruIndex {
   /// Gives `bytes` of the reservation back.
   void Release(uint64_t bytes);
 
-  /// Counted; at most 4 Mi pins a slot.
+  /// Counted; at most 2 Mi pins a slot.
   void Pin(uint32_t slot);
   void Unpin(uint32_t slot);
 
@@ -88,16 +88,17 @@ class LruIndex {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kPinsMax = (1u << 22) - 1;
+  static constexpr uint32_t kPinsMax = (1u << 21) - 1;
 
   struct Slot {
     uint64_t tick;  // of the last use; gives slots that were passed over their order back
     uint32_t older;
     uint32_t newer;
     uint64_t bytes : 40;
-    uint64_t pins : 22;
+    uint64_t pins : 21;
     uint64_t present : 1;
-    uint64_t passed : 1;  // older than scan_
+    uint64_t passed : 1;    // older than scan_
+    uint64_t returned : 1;  // has an entry with its tick in returned_
   };
   static_assert(sizeof(Slot) == 24);
 
