@@ -12,8 +12,9 @@ namespace {
 
 constexpr uint64_t kChunkBytes = 16u << 20;
 
-// As the simulator uses it: a touch, and on a miss an eviction and an insertion. Keys are skewed (the
-// smaller of two uniform draws), so that hits and misses both occur: 500,000 of 1,000,000 chunks fit.
+// As the simulator uses it: a touch, and on a miss an eviction and an insertion. Keys are skewed
+// (the smaller of two uniform draws), so that hits and misses both occur: 500,000 of 1,000,000
+// chunks fit.
 void TouchOrReplace(benchmark::State& state) {
   constexpr uint32_t kSlots = 1'000'000;
   LruIndex index(kSlots / 2 * kChunkBytes);
@@ -51,8 +52,8 @@ void TouchPrefixes(benchmark::State& state) {
 }
 BENCHMARK(TouchPrefixes);
 
-// Every slot but the newest is pinned, and one after the other is let go, taken and put back: the scan
-// for a victim must not start at the tail each time.
+// Every slot but the newest is pinned, and one after the other is let go, taken and put back: the
+// scan for a victim must not start at the tail each time.
 void VictimBehindPins(benchmark::State& state) {
   const auto slots = static_cast<uint32_t>(state.range(0));
   LruIndex index(slots * kChunkBytes);

@@ -6,10 +6,10 @@
 
 namespace kvstream::base {
 
-/// Counts of values in log-linear buckets, in the layout of HdrHistogram: 64 buckets an octave, so a
-/// percentile is at most 1/64 (1.6 %) above the true value, over the whole range of uint64_t. The unit
-/// is the caller's (nanoseconds for latencies). 30 KiB; Add neither allocates nor branches on the past.
-/// Not thread-safe: one a thread, then Merge.
+/// Counts of values in log-linear buckets, in the layout of HdrHistogram: 64 buckets an octave, so
+/// a percentile is at most 1/64 (1.6 %) above the true value, over the whole range of uint64_t. The
+/// unit is the caller's (nanoseconds for latencies). 30 KiB; Add neither allocates nor branches on
+/// the past. Not thread-safe: one a thread, then Merge.
 class Histogram {
  public:
   Histogram();
@@ -28,8 +28,8 @@ class Histogram {
   uint64_t max() const { return max_; }
   /// Exact up to the rounding of a double; 0 without values.
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  /// The smallest value that at least `percent` of the values do not exceed, rounded up to the end of
-  /// its bucket and never above max(). `percent` is in [0, 100]; 0 without values.
+  /// The smallest value that at least `percent` of the values do not exceed, rounded up to the end
+  /// of its bucket and never above max(). `percent` is in [0, 100]; 0 without values.
   uint64_t Percentile(double percent) const;
 
  private:

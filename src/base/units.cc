@@ -27,9 +27,9 @@ constexpr std::array<Unit, 9> kByteUnits{{
     {"GB", 1000'000'000},
     {"TB", 1000'000'000'000},
     {"KiB", kBinary},
-    {"MiB", kBinary * kBinary},
-    {"GiB", kBinary * kBinary * kBinary},
-    {"TiB", kBinary * kBinary * kBinary * kBinary},
+    {"MiB", kBinary* kBinary},
+    {"GiB", kBinary* kBinary* kBinary},
+    {"TiB", kBinary* kBinary* kBinary* kBinary},
 }};
 constexpr std::array<Unit, 6> kTimeUnits{{
     {"ns", 1},
@@ -74,7 +74,8 @@ std::optional<uint64_t> FactorOf(std::string_view unit, std::span<const Unit> un
 std::optional<uint64_t> Scale(const Number& number, uint64_t factor, uint64_t limit) {
   if (factor == 1 && number.fraction != 0) return std::nullopt;  // half a byte
   if (number.whole > limit / factor) return std::nullopt;
-  const auto part = static_cast<uint64_t>(std::llround(number.fraction * static_cast<double>(factor)));
+  const auto part =
+      static_cast<uint64_t>(std::llround(number.fraction * static_cast<double>(factor)));
   const uint64_t whole = number.whole * factor;
   if (part > limit - whole) return std::nullopt;
   if (whole + part == 0 && number.fraction != 0) return std::nullopt;
@@ -90,7 +91,7 @@ std::string ExpectedForms(std::span<const Unit> units, std::string_view per) {
 struct Grammar {
   std::string_view what;
   std::span<const Unit> units;
-  std::string_view per;          // follows the unit, for example "/s"
+  std::string_view per;           // follows the unit, for example "/s"
   bool unit_is_optional = false;  // without one the factor is 1
   uint64_t limit = std::numeric_limits<uint64_t>::max();
 };
@@ -112,11 +113,11 @@ std::optional<uint64_t> Parse(std::string_view text, const Grammar& grammar) {
 Result<uint64_t> ParseOrExplain(std::string_view text, const Grammar& grammar) {
   const std::optional<uint64_t> value = Parse(text, grammar);
   if (value) return *value;
-  return Error(ErrorCode::kInvalidArgument,
-               fmt::format("'{}' is not {}: expected {}{}, up to {} in all", text, grammar.what,
-                           ExpectedForms(grammar.units, grammar.per),
-                           grammar.unit_is_optional ? ", or a whole number of bytes" : "",
-                           grammar.limit));
+  return Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}' is not {}: expected {}{}, up to {} in all", text, grammar.what,
+                  ExpectedForms(grammar.units, grammar.per),
+                  grammar.unit_is_optional ? ", or a whole number of bytes" : "", grammar.limit));
 }
 
 // Three significant digits, no trailing zeros, no exponent.
@@ -145,7 +146,8 @@ std::string FormatBinary(double bytes) {
 
 Result<uint64_t> ParseBytes(std::string_view text) {
   return ParseOrExplain(
-      text, {.what = "an amount of bytes", .units = kByteUnits, .per = "", .unit_is_optional = true});
+      text,
+      {.what = "an amount of bytes", .units = kByteUnits, .per = "", .unit_is_optional = true});
 }
 
 Result<uint64_t> ParseBandwidth(std::string_view text) {

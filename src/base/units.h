@@ -11,10 +11,10 @@ namespace kvstream::base {
 
 // Numbers with units, as people write them on a command line or in a configuration file.
 //
-// A number is decimal digits with an optional fraction ("10", "1.5"), then, after at most one space,
-// a unit of exactly the spelling below. Signs, exponents, "inf", "nan", trailing text, overflow and a
-// non-zero amount that rounds to zero are kInvalidArgument; the message names the text and the units.
-// Pure functions; any thread.
+// A number is decimal digits with an optional fraction ("10", "1.5"), then, after at most one
+// space, a unit of exactly the spelling below. Signs, exponents, "inf", "nan", trailing text,
+// overflow and a non-zero amount that rounds to zero are kInvalidArgument; the message names the
+// text and the units. Pure functions; any thread.
 
 /// Bytes: B KB MB GB TB (powers of 1000), KiB MiB GiB TiB (powers of 1024); no unit means bytes.
 Result<uint64_t> ParseBytes(std::string_view text);

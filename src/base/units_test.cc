@@ -34,10 +34,35 @@ TEST(UnitsTest, KeepsEveryBitOfLargeIntegers) {
 }
 
 TEST(UnitsTest, RefusesWhatIsNotAnAmountOfBytes) {
-  for (const char* text :
-       {"", " ", "GiB", "-1", "+1", "1e9", "0x10", "nan", "inf", "1 ", " 1", "1  GiB", "1gib", "1kb",
-        "1K", "1Gi", "1GiB ", "1GiB/s", "1,5GB", "1.", ".5GiB", "1..5GB", "1.5", "1.5B", "1.5.5GB",
-        "18446744073709551616", "16777216TiB", "0.0000001KB", "1 GiB x"}) {
+  for (const char* text : {"",
+                           " ",
+                           "GiB",
+                           "-1",
+                           "+1",
+                           "1e9",
+                           "0x10",
+                           "nan",
+                           "inf",
+                           "1 ",
+                           " 1",
+                           "1  GiB",
+                           "1gib",
+                           "1kb",
+                           "1K",
+                           "1Gi",
+                           "1GiB ",
+                           "1GiB/s",
+                           "1,5GB",
+                           "1.",
+                           ".5GiB",
+                           "1..5GB",
+                           "1.5",
+                           "1.5B",
+                           "1.5.5GB",
+                           "18446744073709551616",
+                           "16777216TiB",
+                           "0.0000001KB",
+                           "1 GiB x"}) {
     const auto result = ParseBytes(text);
     ASSERT_FALSE(result.has_value()) << text;
     EXPECT_EQ(result.error().code(), ErrorCode::kInvalidArgument) << text;

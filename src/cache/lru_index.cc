@@ -118,9 +118,9 @@ void LruIndex::PushReturned(uint32_t slot) {
   std::push_heap(returned_.begin(), returned_.end(), std::greater<>());
 }
 
-// Entries go stale when their slot is used or removed, and useless while it is pinned again; they are
-// dropped here. A slot has one entry at most until it is used, and can be passed again only once the heap
-// is empty, so the heap never outgrows the number of slots.
+// Entries go stale when their slot is used or removed, and useless while it is pinned again; they
+// are dropped here. A slot has one entry at most until it is used, and can be passed again only
+// once the heap is empty, so the heap never outgrows the number of slots.
 std::optional<uint32_t> LruIndex::OldestReturned() {
   while (!returned_.empty()) {
     const auto [tick, slot] = returned_.front();

@@ -21,13 +21,13 @@ namespace kvstream::cache {
 ///   write:  TryReserve(n) … file renamed … Commit(slot, n)      failed write: Release(n)
 ///   evict:  slot = Victim(); Evict(slot) … file unlinked … Release(bytes)
 ///
-/// Pins belong to slots, not to entries: they survive Evict and Erase, and may come before Commit. A
-/// pinned slot is never the victim.
+/// Pins belong to slots, not to entries: they survive Evict and Erase, and may come before Commit.
+/// A pinned slot is never the victim.
 ///
-/// 24 bytes a slot. Every operation is O(1), amortised; Victim and Unpin O(log n) where pinned slots
-/// were passed over. Only Insert, Commit, Adopt, Pin (first use of a slot) and Unpin may allocate.
-/// Misuse (committing a present slot, more Unpin than Pin, releasing more than is reserved) aborts.
-/// Not thread-safe: the owner's lock protects it.
+/// 24 bytes a slot. Every operation is O(1), amortised; Victim and Unpin O(log n) where pinned
+/// slots were passed over. Only Insert, Commit, Adopt, Pin (first use of a slot) and Unpin may
+/// allocate. Misuse (committing a present slot, more Unpin than Pin, releasing more than is
+/// reserved) aborts. Not thread-safe: the owner's lock protects it.
 class LruIndex {
  public:
   /// Largest size of one entry: 1 TiB - 1.
@@ -119,8 +119,8 @@ class LruIndex {
   base::PagedVector<Slot> slots_;
   uint32_t oldest_ = kNone;
   uint32_t newest_ = kNone;
-  // Victim walks from here towards newer slots. Everything older was pinned when it was passed; what
-  // has been unpinned since waits in returned_, a heap with the smallest tick on top.
+  // Victim walks from here towards newer slots. Everything older was pinned when it was passed;
+  // what has been unpinned since waits in returned_, a heap with the smallest tick on top.
   uint32_t scan_ = kNone;
   std::vector<Returned> returned_;
 };

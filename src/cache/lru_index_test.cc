@@ -206,7 +206,8 @@ class LruIndexModelTest : public testing::TestWithParam<uint64_t> {
     switch (prng_.Below(3)) {
       case 0:
         ASSERT_EQ(index_.Touch(slot), present);
-        if (present) naive_.oldest_first.splice(naive_.oldest_first.end(), naive_.oldest_first, found);
+        if (present)
+          naive_.oldest_first.splice(naive_.oldest_first.end(), naive_.oldest_first, found);
         break;
       case 1:
         if (present) Remove(slot);
@@ -298,10 +299,17 @@ TEST_P(LruIndexModelTest, AgreesWithANaiveListWhateverTheOperations) {
   for (int step = 0; step < 4000; ++step) {
     SCOPED_TRACE(testing::Message() << "step " << step);
     switch (prng_.Below(5)) {
-      case 0: ASSERT_NO_FATAL_FAILURE(PinOrUnpin()); break;
-      case 1: ASSERT_NO_FATAL_FAILURE(ReserveOrRelease()); break;
-      case 2: ASSERT_NO_FATAL_FAILURE(TakeVictim()); break;
-      default: ASSERT_NO_FATAL_FAILURE(UseOneSlot());
+      case 0:
+        ASSERT_NO_FATAL_FAILURE(PinOrUnpin());
+        break;
+      case 1:
+        ASSERT_NO_FATAL_FAILURE(ReserveOrRelease());
+        break;
+      case 2:
+        ASSERT_NO_FATAL_FAILURE(TakeVictim());
+        break;
+      default:
+        ASSERT_NO_FATAL_FAILURE(UseOneSlot());
     }
     ASSERT_NO_FATAL_FAILURE(Compare());
   }

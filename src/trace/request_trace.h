@@ -10,7 +10,8 @@
 
 namespace kvstream::trace {
 
-/// Longest prompt that a reader or generator accepts, so that the chunks of one request fit in memory.
+/// Longest prompt that a reader or generator accepts, so that the chunks of one request fit in
+/// memory.
 inline constexpr uint32_t kPromptTokensMax = 1u << 24;
 
 /// A run of chunk ids that continues an earlier run: chunk `begin` + i of a prompt has id
@@ -45,9 +46,9 @@ enum class ArrivalClock : uint8_t {
   kSession,  ///< Seconds from the start of the session; may step back inside one (subagents).
 };
 
-/// Requests in the order in which they are to be served, and the prefixes they share. Equal chunk id
-/// means equal prompt prefix up to and including that chunk. Ids are dense: 0 to chunk_count - 1.
-/// A plain value; const access from any thread.
+/// Requests in the order in which they are to be served, and the prefixes they share. Equal chunk
+/// id means equal prompt prefix up to and including that chunk. Ids are dense: 0 to chunk_count
+/// - 1. A plain value; const access from any thread.
 struct RequestTrace {
   std::string source;  ///< As given: a path or "builtin:…".
   std::string format;  ///< "mooncake", "prefix-trie" or "builtin".
