@@ -95,7 +95,8 @@ struct WriteJobOptions {
   WriteMode mode = WriteMode::kCopy;
   /// With StageFull::kWait: how long the call may block for room in the stage.
   TimePoint deadline = TimePoint::min();
-  /// Present chunks get the new bytes; without it a present chunk of the same length is left alone.
+  /// Present chunks get the new bytes, and the old ones are unreadable when Write returns; without it a
+  /// present chunk of the same length is left alone.
   bool replace = false;
 };
 
@@ -171,8 +172,8 @@ class KVS_EXPORT Engine {
   Result<JobId> Read(NamespaceId ns, std::span<const ReadItem> items, const ReadOptions& options = {});
 
   /// Stages the items, in prefix order. Blocks only for the copy (WriteMode::kCopy) and, with
-  /// StageFull::kWait, for room. kInvalidArgument: empty or oversized item, or a present key of another
-  /// length without `replace`. kShutdown.
+  /// StageFull::kWait, for room. A present key of another length is replaced even without `replace`.
+  /// kInvalidArgument: unknown namespace, empty or oversized item. kShutdown.
   Result<WriteTicket> Write(NamespaceId ns, std::span<const WriteItem> items,
                             const WriteJobOptions& options = {});
 

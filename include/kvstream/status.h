@@ -64,8 +64,9 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 
  public:
   using Base::Base;
-  Result(Base&& base) : Base(std::move(base)) {}
-  Result(Error error) : Base(tl::unexpect, std::move(error)) {}
+  // Implicit, so that functions return values, errors and the results of map() alike.
+  Result(Base&& base) : Base(std::move(base)) {}                 // NOLINT(*-explicit-constructor)
+  Result(Error error) : Base(tl::unexpect, std::move(error)) {}  // NOLINT(*-explicit-constructor)
 };
 
 /// Success or an Error.
