@@ -9,8 +9,8 @@ namespace {
 
 kvstream::Status WriteAndReadBack(const char* directory) {
   kvstream::EngineOptions options;
-  options.tiers.push_back({.name = "only", .directory = directory,
-                           .capacity_bytes = 64 * kvstream::kMiB});
+  options.tiers.push_back(
+      {.name = "only", .directory = directory, .capacity_bytes = 64 * kvstream::kMiB});
   options.write.stage_bytes = 16 * kvstream::kMiB;
   KVS_TRY_ASSIGN(auto engine, kvstream::Engine::Open(options));
   KVS_TRY_ASSIGN(const auto ns, engine->OpenNamespace({.model = "consumer", .dtype = "bfloat16"}));
