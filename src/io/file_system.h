@@ -14,8 +14,8 @@ struct FileInfo {
   uint64_t inode = 0;
   uint64_t allocated_bytes = 0;
   uint32_t links = 0;
-  uint32_t mode = 0;   ///< Permission bits.
-  uint32_t user = 0;   ///< Owner's user id.
+  uint32_t mode = 0;  ///< Permission bits.
+  uint32_t user = 0;  ///< Owner's user id.
   bool regular = false;
   bool directory = false;
 };
@@ -25,9 +25,9 @@ struct DirectoryEntry {
   bool directory = false;
 };
 
-/// The seam for everything about files that is not bulk transfer. Every method may block for as long as
-/// the file system likes, so only lanes and Open call it. Results are >= 0 or a negative errno; EINTR is
-/// retried inside. Thread-safe.
+/// The seam for everything about files that is not bulk transfer. Every method may block for as
+/// long as the file system likes, so only lanes and Open call it. Results are >= 0 or a negative
+/// errno; EINTR is retried inside. Thread-safe.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -38,7 +38,8 @@ class FileSystem {
   /// Reads or writes all of `data` unless the file ends; returns the bytes moved.
   virtual int64_t Read(int fd, std::span<std::byte> data, uint64_t offset) = 0;
   virtual int64_t Write(int fd, std::span<const std::byte> data, uint64_t offset) = 0;
-  /// Reserves space without changing what reads return; -EOPNOTSUPP where it cannot.
+  /// Reserves space without changing the file's size or what reads return; -EOPNOTSUPP where it
+  /// cannot. A Truncate to the final size afterwards spares every write from extending the file.
   virtual int Allocate(int fd, uint64_t bytes) = 0;
   virtual int Truncate(int fd, uint64_t bytes) = 0;
   virtual int Sync(int fd) = 0;
@@ -48,8 +49,8 @@ class FileSystem {
   virtual int Unlink(const std::string& path) = 0;
   virtual int MakeDirectory(const std::string& path) = 0;  ///< Mode 0700; -EEXIST if there.
   virtual int List(const std::string& path, std::vector<DirectoryEntry>* entries) = 0;
-  /// Opens (creating) `path` and locks it exclusively for this process without waiting; returns the fd,
-  /// or -EWOULDBLOCK when another process has it. Closing the fd unlocks.
+  /// Opens (creating) `path` and locks it exclusively; returns the fd, or -EWOULDBLOCK when another
+  /// process has it and keeps it for the next 250 ms. Closing the fd unlocks.
   virtual int OpenLocked(const std::string& path) = 0;
   /// statfs(2) f_type, to tell network file systems from local ones.
   virtual int Magic(const std::string& path, uint64_t* magic) = 0;

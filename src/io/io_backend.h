@@ -9,8 +9,8 @@
 
 namespace kvstream::io {
 
-/// One read or write of a file. Owned by the caller and not moved, together with the iovec array and
-/// the memory it names, from Enqueue until Reap hands it back.
+/// One read or write of a file. Owned by the caller and not moved, together with the iovec array
+/// and the memory it names, from Enqueue until Reap hands it back.
 struct IoRequest {
   enum class Kind : uint8_t { kRead, kWrite };
 
@@ -19,8 +19,8 @@ struct IoRequest {
   uint64_t offset = 0;
   std::span<const iovec> iov;  ///< At most kIovecsMax entries.
   uint32_t bytes = 0;          ///< Sum of the iovec lengths.
-  /// Set by Reap: bytes moved, or a negative errno. Fewer than `bytes` only where a read met the end of
-  /// the file; short transfers, EINTR and EAGAIN are resubmitted by the backend.
+  /// Set by Reap: bytes moved, or a negative errno. Fewer than `bytes` only where a read met the
+  /// end of the file; short transfers, EINTR and EAGAIN are resubmitted by the backend.
   int32_t result = 0;
   void* context = nullptr;  ///< The caller's; never touched.
 
@@ -34,7 +34,9 @@ inline constexpr size_t kIovecsMax = 64;
 
 /// The seam for data transfer: production rings, thread pools, fault injection, virtual time.
 /// One thread owns a backend and calls everything but Wake, which any thread may call.
-/// The destructor blocks until nothing is in flight; see Abandon.
+/// The destructor blocks until nothing is in flight, for as long as a hung file system likes, and
+/// hands nothing back; who cannot wait leaks the backend together with the memory its requests
+/// name.
 class IoBackend {
  public:
   virtual ~IoBackend() = default;
