@@ -1,4 +1,4 @@
-# cmake -D WAY=cmake|pkgconfig -D … -P run_consumer.cmake: one consumer from installation to exit code.
+# cmake -D WAY=consumer|pkgconfig -D … -P run_consumer.cmake: one consumer from installation to exit code.
 set(prefix "${SCRATCH_DIR}/prefix")
 set(program "${SCRATCH_DIR}/build/consumer")
 file(REMOVE_RECURSE "${SCRATCH_DIR}")
@@ -10,7 +10,7 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
-if(WAY STREQUAL "cmake")
+if(WAY STREQUAL "consumer")
   run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE_DIR} -B ${SCRATCH_DIR}/build
     -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS=${FLAGS} -D CMAKE_PREFIX_PATH=${prefix})
   run(${CMAKE_COMMAND} --build ${SCRATCH_DIR}/build)
