@@ -80,24 +80,6 @@ Status CheckEnvelope(const FooterWire& wire, std::span<const std::byte, kFooterB
   return {};
 }
 
-Status CheckSizes(const FooterHeader& header) {
-  const uint64_t payload_bytes = header.payload_bytes;
-  const uint32_t block_bytes = header.block_bytes;
-  const uint32_t block_count = header.block_count;
-  if (header.header_bytes != kHeaderBytes) return Corrupt("header length");
-  if (payload_bytes == 0 || payload_bytes > kChunkBytesMax) {
-    return Corrupt(fmt::format("payload length {}", payload_bytes));
-  }
-  if (block_bytes == 0 || block_bytes > kBlockBytes || block_bytes % kAlignBytes != 0) {
-    return Corrupt(fmt::format("block length {}", block_bytes));
-  }
-  const uint64_t expected = (payload_bytes + block_bytes - 1) / block_bytes;
-  if (block_count != expected || block_count > kBlocksMax) {
-    return Corrupt(fmt::format("block count {}", block_count));
-  }
-  return {};
-}
-
 bool AllZero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
@@ -111,6 +93,21 @@ std::string OwnerOf(const FooterHeader& header) {
 }
 
 }  // namespace
+
+Status CheckChunkSizes(const ChunkSizes& sizes) {
+  const auto [payload_bytes, block_bytes, block_count] = sizes;
+  if (payload_bytes == 0 || payload_bytes > kChunkBytesMax) {
+    return Error(ErrorCode::kCorruption, fmt::format("payload length {}", payload_bytes));
+  }
+  if (block_bytes == 0 || block_bytes > kBlockBytes || block_bytes % kAlignBytes != 0) {
+    return Error(ErrorCode::kCorruption, fmt::format("block length {}", block_bytes));
+  }
+  const uint64_t expected = (payload_bytes + block_bytes - 1) / block_bytes;
+  if (block_count != expected || block_count > kBlocksMax) {
+    return Error(ErrorCode::kCorruption, fmt::format("block count {}", block_count));
+  }
+  return {};
+}
 
 void EncodeFooter(const ChunkMeta& meta, const Fingerprint& fingerprint, std::string_view owner,
                   std::span<std::byte, kFooterBytes> out) {
@@ -142,7 +139,10 @@ Result<DecodedFooter> DecodeFooter(std::span<const std::byte, kFooterBytes> byte
   std::memcpy(&wire, bytes.data(), sizeof(wire));
   const FooterHeader& header = wire.header;
   KVS_TRY(CheckEnvelope(wire, bytes));
-  KVS_TRY(CheckSizes(header));
+  if (header.header_bytes != kHeaderBytes) return Corrupt("header length");
+  KVS_TRY(CheckChunkSizes({.payload_bytes = header.payload_bytes,
+                           .block_bytes = header.block_bytes,
+                           .block_count = header.block_count}));
   std::string owner = OwnerOf(header);
   if (owner.empty()) return Corrupt("owner");
   if (!AllZero(header.reserved)) return Corrupt("reserved bytes");

@@ -21,6 +21,17 @@ inline constexpr uint32_t kBlocksMax = 959;
 static_assert(kChunkBytesMax <= uint64_t{kBlocksMax} * kBlockBytes,
               "a chunk of the largest size needs a checksum for each block");
 
+/// The three lengths that describe a chunk, wherever they are read from.
+struct ChunkSizes {
+  uint64_t payload_bytes = 0;
+  uint32_t block_bytes = 0;
+  uint32_t block_count = 0;
+};
+
+/// kCorruption, naming the field, unless a chunk of these sizes can exist: what MetaRef::Create and
+/// a footer can take.
+Status CheckChunkSizes(const ChunkSizes& sizes);
+
 /// What a footer says, every field checked for itself. Whether it is the footer that was looked for
 /// (key, fingerprint, length of the file) is the caller's question.
 struct DecodedFooter {

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kvstream/chunk_key.h"
@@ -19,6 +18,7 @@
 #include "io/file_system.h"
 #include "tier/scan.h"
 #include "tier/snapshot.h"
+#include "tier/tier_files.h"
 #include "tier/tier_marker.h"
 
 namespace kvstream::tier {
@@ -36,29 +36,31 @@ struct OpenedChunk {
   uint64_t file_bytes = 0;  ///< Compare with ChunkMeta::FileBytes: another length is another put.
 };
 
+/// What TierDirectory::Open needs to know.
+struct TierDirectoryOptions {
+  std::string name;          ///< The tier's, for messages; 1 to kTierNameBytesMax printable bytes.
+  std::string directory;     ///< Existing, not world-writable unless sticky. May be a link.
+  std::string owner;         ///< A valid owner name (chunk/path.h).
+  std::string holder;        ///< Who takes the lock, told to a second one: "node7, process 1234".
+  uint64_t random_seed = 0;  ///< Of UUIDs and temporary names; another one in each process.
+};
+
 /// One tier's directory on behalf of one owner: its marker, the owner's lock, namespaces, names of
 /// files, scan and snapshot (docs/file_format.md). Knows nothing of capacity, LRU or which chunk is
 /// wanted.
 ///
-/// Every method blocks for as long as the file system likes, so only lanes and Open call them. Safe
-/// from several threads at once. Errors carry the tier's name; kNotFound for a missing file,
-/// kNoSpace for ENOSPC and EDQUOT, kCorruption for contents, else kIo, each with the errno where
+/// Every method blocks for as long as the file system likes, so only lanes and Engine::Open call
+/// them. Safe from several threads at once. Errors carry the tier's name: kNotFound for a missing
+/// file, kNoSpace for ENOSPC and EDQUOT, kCorruption for contents, else kIo, with the errno where
 /// there is one.
 class TierDirectory {
  public:
-  struct Options {
-    std::string name;  ///< The tier's, for messages.
-    std::string
-        directory;       ///< Existing directory, not world-writable unless sticky. May be a link.
-    std::string owner;   ///< A valid owner name (chunk/path.h).
-    std::string holder;  ///< Who holds the lock, told to a second one: "host node7, pid 1234".
-    uint64_t random_seed = 0;  ///< Of UUIDs and temporary names; another one in each process.
-  };
+  using Options = TierDirectoryOptions;
 
   /// Opens the tiers of one engine, all or none. First reads every marker and writes nothing; then
   /// takes the owner's lock in each directory, creates missing markers, and makes each tier
-  /// remember the others. kNotFound: a directory is missing, or it has no marker although a tier
-  /// remembers one that is not here ("not mounted?"). kInvalidArgument: bad options, a
+  /// remember the others. kNotFound: a directory is missing, or it has no marker although another
+  /// tier remembers one that is not here ("not mounted?"). kInvalidArgument: bad options, a
   /// world-writable directory, the same or nested directories. kBusy: a live process has the
   /// owner's lock; the message names the holder. kUnsupported: a newer format. kCorruption: a
   /// damaged marker. kIo.
@@ -82,16 +84,22 @@ class TierDirectory {
     return a.device_ == b.device_;
   }
 
+  /// Whether the directory still is this tier: its marker can be read and carries its UUID. kNotFound,
+  /// kCorruption, kIo.
+  Status CheckPresent() const;
+  /// CheckPresent, and a small file can be written and removed.
+  Status CheckWritable();
+
   /// Makes the namespace's directory and its namespace.json; a damaged namespace.json is written
-  /// anew. kCorruption if another identity has the directory, kUnsupported if a newer format has
-  /// it.
+  /// anew. kInvalidArgument for an identity without a model or longer than the file may be;
+  /// kCorruption if another identity has the directory, kUnsupported if a newer format has it.
   Status CreateNamespace(const Identity& identity);
 
   std::string ChunkPath(const chunk::Fingerprint& fingerprint, const ChunkKey& key) const;
 
-  /// A new empty file beside the chunk's final place, `file_bytes` reserved where the file system
-  /// can. kNoSpace if it has no room; nothing is left behind on failure. With `direct` the file
-  /// system may refuse O_DIRECT: kIo with EINVAL.
+  /// A new file beside the chunk's final place, of `file_bytes`, their space reserved where the
+  /// file system can. kNoSpace if it has no room; nothing is left behind on failure. kNotFound if
+  /// the namespace was not created. A file system may refuse O_DIRECT (`direct`): kIo with EINVAL.
   Result<TempFile> CreateTemp(const chunk::Fingerprint& fingerprint, const ChunkKey& key,
                               bool direct, uint64_t file_bytes);
   /// Gives a complete temporary file its final name, replacing what was there. 0 or a negative
@@ -103,12 +111,12 @@ class TierDirectory {
   /// 0 or a negative errno; -ENOENT where it is gone already.
   int RemoveChunk(const chunk::Fingerprint& fingerprint, const ChunkKey& key);
 
-  /// Opens a published chunk. Never follows a link, never hangs on a FIFO. kNotFound if there is
+  /// Opens a published chunk. Never follows a link, never waits for a FIFO. kNotFound if there is
   /// none; kCorruption if what is there is not a regular file of a possible length.
   Result<OpenedChunk> OpenChunk(const chunk::Fingerprint& fingerprint, const ChunkKey& key,
                                 bool direct) const;
   /// Reads the footer from the end of an open file of `file_bytes` (buffered or direct) and checks
-  /// that the payload it describes has that length. kCorruption, kUnsupported, kIo.
+  /// that it describes a file of that length. kCorruption, kUnsupported, kIo.
   Result<chunk::DecodedFooter> ReadFooter(int fd, uint64_t file_bytes, NamespaceId ns) const;
   /// The footer of a chunk by name, as for a discovering lookup; checks key and fingerprint too.
   Result<chunk::DecodedFooter> FindChunk(const chunk::Fingerprint& fingerprint, const ChunkKey& key,
@@ -124,7 +132,8 @@ class TierDirectory {
   /// until the next open. Requires valid fingerprint indices.
   Status WriteSnapshot(const Snapshot& snapshot, bool clean);
   /// The latest snapshot of this owner and this tier; Snapshot::clean says which kind. kNotFound if
-  /// there is none, else kCorruption or kUnsupported with the reason: the caller scans instead.
+  /// there is none, else kCorruption, kUnsupported or kInvalidArgument with the reason: the caller
+  /// scans instead.
   Result<Snapshot> LoadSnapshot() const;
   /// From now on the snapshot is loaded as unclean. To be called before the first change to the
   /// tier.
@@ -132,22 +141,36 @@ class TierDirectory {
 
  private:
   struct Candidate;
-  TierDirectory(io::FileSystem& file_system, const Options& options);
+  class Scanner;
+
+  TierDirectory(io::FileSystem& file_system, const Candidate& candidate);
+
+  static Result<Candidate> Inspect(io::FileSystem& file_system, const Options& options);
+  static Status CheckPlaces(io::FileSystem& file_system, std::span<const Candidate> candidates);
+  static Status CheckSiblings(std::span<const Candidate> candidates);
   Status TakeLock();
-  Status EnsureMarker(const std::optional<TierUuid>& found);
-  Error TierError(const std::string& what, const std::string& path, int result) const;
-  std::string ControlPath(std::string_view name) const;
-  std::string OwnerPath(std::string_view suffix) const;
+  Error LockError(int result) const;
+  Status CreateMarker();
+  Status RememberSiblings(const std::vector<Sibling>& known,
+                          std::span<const std::unique_ptr<TierDirectory>> tiers);
+
   std::string NamespacePath(const chunk::Fingerprint& fingerprint) const;
+  /// "<tier>/.kvstream/owners/<owner><suffix>".
+  std::string OwnerPath(std::string_view suffix) const;
+  Result<Snapshot> LoadSnapshotFrom(const std::string& path) const;
+  bool IsNonceOfThisRun(uint64_t nonce) const;
 
   io::FileSystem& file_system_;
   const Options options_;
+  const TierFiles files_;
   TierUuid uuid_;
-  uint64_t device_ = 0;
+  const uint64_t device_;
   int lock_fd_ = -1;
-  uint32_t user_ = 0;
+  uint32_t user_ = 0;  ///< Whose files this process makes.
   const uint64_t nonce_first_;
   std::atomic<uint64_t> nonces_used_{0};
+  /// Control files are written under one temporary name.
+  std::mutex control_mutex_;
 };
 
 }  // namespace kvstream::tier

@@ -17,12 +17,16 @@ using TierUuid = std::array<std::byte, 16>;
 struct Sibling {
   TierUuid uuid{};
   std::string name;  ///< The tier's name at that time, for messages.
+
+  friend bool operator==(const Sibling&, const Sibling&) = default;
 };
 
 /// At most this many siblings are remembered.
 inline constexpr size_t kSiblingsMax = 64;
-/// Marker and sibling files are shorter than this.
-inline constexpr size_t kMarkerFileBytesMax = 16384;
+/// Longest name of a tier, in bytes.
+inline constexpr size_t kTierNameBytesMax = 255;
+/// Marker and sibling files are at most this long.
+inline constexpr size_t kMarkerFileBytesMax = 32768;
 
 /// Text of `<tier>/.kvstream/tier`, written once in a tier's life.
 std::string EncodeMarker(const TierUuid& uuid);
