@@ -110,7 +110,7 @@ def stages():
                  needs="clang-format-14"),)),
         Stage("dev", "g++, warnings are errors, every test", 7, (
             *build("dev"),
-            Step("headers", ("cmake", "--build", "--preset", "dev", "--target",
+            Step("headers", ("cmake", "--build", "--preset", "dev", "-j", JOBS, "--target",
                              "all_verify_interface_header_sets")),
             ctest("dev", "-LE", "^(bench-smoke|lint)$"))),
         Stage("bench", "every benchmark at its smallest size", 1, (
