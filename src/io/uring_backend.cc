@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +76,13 @@ Status SetUp(uint32_t entries, io_uring* ring) {
   return {};
 }
 
+// io_uring_enable_rings, which the shared library of liburing 2.3 forgets to export.
+int EnableRing(const io_uring& ring) {
+  const long result =
+      syscall(SYS_io_uring_register, ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+  return result < 0 ? -errno : 0;
+}
+
 // Errors of io_uring_enter that go away when completions are reaped or memory becomes free.
 bool IsTransient(int error) { return error == -EAGAIN || error == -EBUSY || error == -ENOMEM; }
 
@@ -144,7 +152,7 @@ void UringBackend::BindToThisThread() {
     return;
   }
   owner_ = std::this_thread::get_id();
-  if (const int result = io_uring_enable_rings(ring_.get()); result < 0) {
+  if (const int result = EnableRing(*ring_); result < 0) {
     Break(result);
     return;
   }
