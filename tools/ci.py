@@ -115,8 +115,8 @@ def stages():
             ctest("dev", "-LE", "^(bench-smoke|lint)$"))),
         Stage("bench", "every benchmark at its smallest size", 1, (
             ctest("dev", *labels("bench-smoke"), jobs="1"),)),
-        Stage("clang", "clang 14, warnings are errors, unit tests", 5, (
-            *build("clang"), ctest("clang", *labels("unit")))),
+        Stage("clang", "clang 14, warnings are errors, unit tests, fuzzers", 5, (
+            *build("clang"), ctest("clang", *labels("unit", "fuzz")))),
         Stage("asan", "address and undefined-behaviour sanitizers", 6, (
             *build("asan"),
             ctest("asan", *labels("unit", "io", "fault", "sim", "stress", "install"),
