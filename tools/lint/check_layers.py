@@ -55,7 +55,7 @@ CLOCK = re.compile(r"_clock::now\s*\(|\b(?:gettimeofday|clock_gettime|getenv)\s*
 def owner(path):
     """Returns the module that the file at `path` (relative to the root) belongs to, or None."""
     parts = path.parts
-    if path.name.endswith(("_test.cc", "_fuzz.cc")):
+    if path.name.endswith(("_test.cc", "_test_util.h", "_fuzz.cc")):
         return "test"
     if parts[0] == "src" and len(parts) > 2:
         return parts[1]
