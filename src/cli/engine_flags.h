@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/policy_arg.h"
+#include "cli/tier_config.h"
+
+namespace kvstream::cli {
+
+/// The flags that every command with an engine has, as text. Bind adds them to a command line; the
+/// object outlives the parsing. Read turns them into options.
+class EngineFlags {
+ public:
+  void Bind(CLI::App* app);
+
+  /// Config file first, then flags. Errors name the flag or file and line.
+  Result<EngineArgs> Read() const;
+  /// The --policy values; `defaults` where there is none.
+  Result<std::vector<PolicyArg>> ReadPolicies(const EngineArgs& args,
+                                              const std::vector<std::string>& defaults) const;
+
+ private:
+  std::string config_;
+  std::vector<std::string> tiers_;
+  std::vector<std::string> policies_;
+  std::map<std::string_view, std::string> settings_;  // by EngineKey; empty: not given
+};
+
+/// Parses a command line; `app` has its options bound. Returns the exit code with which to end, or
+/// nothing to go on. --help and --version end with 0, mistakes with 2.
+std::optional<int> ParseCommandLine(CLI::App* app, int argc, const char* const* argv);
+
+/// A Status with the flag's name in front of its message.
+template <typename T>
+Status ReadFlag(std::string_view flag, Result<T> value, T* target) {
+  if (!value) return std::move(value).error().WithContext(flag);
+  *target = std::move(*value);
+  return {};
+}
+
+}  // namespace kvstream::cli
