@@ -28,30 +28,29 @@ class PrefixTree {
   /// The longest known prefix of the prompts with `ids`.
   Result<Match> Find(const JsonLines& lines, const JsonLines::Array& ids) {
     Match match;
-    path_.clear();
-    uint32_t node = kRoot;
-    bool known = true;
+    matched_node_ = kRoot;
+    unmatched_.clear();
     for (const JsonLines::Element id_element : ids) {
       KVS_TRY_ASSIGN(const uint64_t id, lines.Integer(id_element, "hash_ids", {}));
-      path_.push_back(id);
-      if (!known) continue;
-      const auto child = children_.find({node, id});
-      known = child != children_.end();
-      if (!known) continue;
-      node = child->second;
-      match = {.request = bringers_[node], .blocks = match.blocks + 1};
+      const auto child = unmatched_.empty() ? children_.find({matched_node_, id}) : children_.end();
+      if (child == children_.end()) {
+        unmatched_.push_back(id);
+        continue;
+      }
+      matched_node_ = child->second;
+      match = {.request = bringers_[matched_node_], .blocks = match.blocks + 1};
     }
     return match;
   }
 
   /// Adds the prompt of the last Find as `request`.
   void Add(uint32_t request) {
-    uint32_t node = kRoot;
-    for (const uint64_t id : path_) {
-      const auto [child, added] =
-          children_.try_emplace({node, id}, static_cast<uint32_t>(bringers_.size()));
-      if (added) bringers_.push_back(request);
-      node = child->second;
+    uint32_t node = matched_node_;
+    for (const uint64_t id : unmatched_) {
+      const auto child = static_cast<uint32_t>(bringers_.size());
+      children_.emplace(Edge{node, id}, child);
+      bringers_.push_back(request);
+      node = child;
     }
   }
 
@@ -73,7 +72,9 @@ class PrefixTree {
 
   std::unordered_map<Edge, uint32_t, EdgeHash> children_;
   std::vector<uint32_t> bringers_{SourceRow::kNoParent};  // by node
-  std::vector<uint64_t> path_;
+  // Of the last prompt: where its known prefix ends, and the ids after it.
+  uint32_t matched_node_ = kRoot;
+  std::vector<uint64_t> unmatched_;
 };
 
 class MooncakeReader {
