@@ -35,11 +35,8 @@ install(FILES "${PROJECT_BINARY_DIR}/kvstream-config.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/kvstream.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 
-# src/cli lists its programs with set_property(GLOBAL APPEND PROPERTY KVS_PROGRAMS <target>).
-get_property(programs GLOBAL PROPERTY KVS_PROGRAMS)
-if(programs)
-  install(TARGETS ${programs} RUNTIME COMPONENT runtime)
-endif()
+set(programs kvstream_cli)
+install(TARGETS ${programs} RUNTIME COMPONENT runtime)
 
 # Builds exactly what an installation needs.
 add_custom_target(kvs_installed DEPENDS kvstream ${programs})
