@@ -62,6 +62,12 @@ class ShapedBackendTest : public ::testing::Test {
     return bytes;
   }
 
+  // Bytes a second, once the credit of the idle time before is used up.
+  double RateAfterWarmUp(IoRequest::Kind kind, size_t in_flight, nanoseconds tick) {
+    Run(kind, in_flight, tick, milliseconds(20));
+    return static_cast<double>(Run(kind, in_flight, tick, std::chrono::seconds(1)));
+  }
+
   test::SimClock clock_;
   test::SimFileSystem files_;
   test::SimDevice device_;
@@ -74,21 +80,24 @@ class ShapedBackendTest : public ::testing::Test {
 };
 
 TEST_F(ShapedBackendTest, ContinuousLoadRunsAtTheLimit) {
+  const ShapeOptions shape{600 * kMiB, 600 * kMiB, nanoseconds(0)};
   for (const IoRequest::Kind kind : {IoRequest::Kind::kRead, IoRequest::Kind::kWrite}) {
-    for (const uint64_t mib : {150u, 600u, 3000u}) {
-      for (const size_t in_flight : {2u, 4u, 32u}) {
-        for (const nanoseconds tick :
-             {nanoseconds(microseconds(50)), nanoseconds(microseconds(300))}) {
-          SCOPED_TRACE(::testing::Message() << mib << " MiB/s, " << in_flight << " in flight, tick "
-                                            << tick.count() << " ns");
-          Make({mib * kMiB, mib * kMiB, nanoseconds(0)});
-          Run(kind, in_flight, tick, milliseconds(20));  // the credit of the idle time before
-          const double rate =
-              static_cast<double>(Run(kind, in_flight, tick, std::chrono::seconds(1)));
-          EXPECT_NEAR(rate / static_cast<double>(mib * kMiB), 1.0, 0.01);
-          // Whatever is still in flight goes with the backend.
-          backend_.reset();
-        }
+    Make(shape);
+    EXPECT_NEAR(RateAfterWarmUp(kind, 4, microseconds(100)) / (600.0 * kMiB), 1.0, 0.01);
+    backend_.reset();  // with what is still in flight
+  }
+}
+
+TEST_F(ShapedBackendTest, NeitherLimitNorDepthNorLateWakingChangesTheRate) {
+  for (const uint64_t mib : {150u, 600u, 3000u}) {
+    for (const size_t in_flight : {2u, 4u, 32u}) {
+      for (const nanoseconds tick : {microseconds(50), microseconds(300)}) {
+        SCOPED_TRACE(::testing::Message() << mib << " MiB/s, " << in_flight << " in flight, tick "
+                                          << tick.count() << " ns");
+        Make({mib * kMiB, 0, nanoseconds(0)});
+        const double rate = RateAfterWarmUp(IoRequest::Kind::kRead, in_flight, tick);
+        EXPECT_NEAR(rate / static_cast<double>(mib * kMiB), 1.0, 0.01);
+        backend_.reset();
       }
     }
   }

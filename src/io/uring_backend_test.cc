@@ -60,6 +60,7 @@ int TryCreateRefused(int error, ErrorCode code, const char* hint) {
 }
 
 TEST_F(UringBackendTest, ARefusedRingNamesTheLikelyCause) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // kernel workers count as threads
   const auto run = [](int error, ErrorCode code, const char* hint) {
     EXPECT_EXIT(
         std::_Exit(TryCreateRefused(error, code, hint)),
@@ -109,6 +110,7 @@ int TryEnterRefused(int error) {
 }
 
 TEST_F(UringBackendTest, ARingThatRefusesToSubmitFailsItsRequests) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const int error : {EBADF, EAGAIN, EBUSY, ENOMEM}) {
     SCOPED_TRACE(error);
     EXPECT_EXIT(
