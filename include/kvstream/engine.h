@@ -82,7 +82,7 @@ struct Event {
 
 struct ReadOptions {
   TimePoint deadline = kNoDeadline;
-  /// A lease of this engine that covers the keys; released when the job ends. 0: none.
+  /// A lease that covers the keys. The call releases it: an open job protects its chunks itself. 0: none.
   LeaseId lease = 0;
 };
 

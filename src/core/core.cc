@@ -10,10 +10,9 @@ namespace kvstream::core {
 Core::Core(const CoreOptions& options)
     : shared_(options), random_(options.seed), stager_(shared_), reads_(shared_, stager_) {}
 
-LeaseId Core::Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<LookupResult> results,
-                     bool lease, TimePoint now) {
+void Core::Lookup(NamespaceId ns, std::span<const ChunkKey> keys,
+                  std::span<LookupResult> results) const {
   KVS_ASSERT(keys.size() == results.size());
-  Lease pinned;
   for (size_t i = 0; i < keys.size(); ++i) {
     results[i] = {};
     const Slot slot = shared_.index.Find(ns, keys[i]);
@@ -21,14 +20,21 @@ LeaseId Core::Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<L
     const ChunkIndex::Entry& entry = shared_.index.entry(slot);
     if (!entry.readable()) continue;
     results[i] = {entry.meta->payload_bytes, entry.holders, entry.stage != 0};
-    if (!lease) continue;
+  }
+}
+
+LeaseId Core::Lease(NamespaceId ns, std::span<const ChunkKey> keys, TimePoint now) {
+  Pinned pinned;
+  for (const ChunkKey& key : keys) {
+    const Slot slot = shared_.index.Find(ns, key);
+    if (slot == kNoSlot || !shared_.index.entry(slot).readable()) continue;
     shared_.index.Pin(slot);
     pinned.slots.push_back(slot);
   }
   if (pinned.slots.empty()) return 0;
   pinned.expires = now + shared_.options.lease_ttl;
   leases_[next_lease_] = std::move(pinned);
-  shared_.wake.memory = leases_.size() == 1;  // its ticks must know the expiry
+  shared_.wake.memory = true;  // its ticks must know the expiry
   return next_lease_++;
 }
 
@@ -64,7 +70,8 @@ void Core::FooterFound(JobId id, uint32_t tier, chunk::MetaRef found) {
 void Core::FinishLookup(JobId id) {
   LookupJob& job = lookups_.at(id);
   job.outcome.results.resize(job.keys.size());
-  job.outcome.lease = Lookup(job.ns, job.keys, job.outcome.results, job.lease, shared_.now);
+  Lookup(job.ns, job.keys, job.outcome.results);
+  if (job.lease) job.outcome.lease = Lease(job.ns, job.keys, shared_.now);
   job.done = true;
   const bool all = std::ranges::all_of(job.outcome.results, &LookupResult::hit);
   shared_.events.push_back({Event::Kind::kLookupDone, all, MissReason::kNone, 0, 0, id, 0});
@@ -146,7 +153,7 @@ void Core::SettleUnstaged(JobId job, uint32_t item, WriteAccept accept, Namespac
     return stager_.SettleNow(job, item, false, 0, 0);
   }
   LookupResult present;
-  Lookup(ns, {&key, 1}, {&present, 1}, false, now);
+  Lookup(ns, {&key, 1}, {&present, 1});
   stager_.SettleNow(job, item, true, present.tiers, present.bytes);
 }
 
@@ -233,7 +240,7 @@ void Core::AddOne(uint32_t tier, const FoundChunk& found) {
     }
     shared_.index.Pin(slot);
     shared_.DropCopies(slot, static_cast<TierMask>(~shared_.Bit(tier)));
-    if (held) shared_.index.DropCopy(slot, tier);  // its file is the one that was found
+    if (held) ForgetFile(slot, tier);  // the file under this name is the one that was found
     shared_.index.Unpin(slot);
   }
   slot = shared_.index.SetVersion(found.meta);
@@ -247,13 +254,16 @@ void Core::ScanEnds(uint32_t tier, bool complete, TimePoint now) {
   shared_.index.VisitCopies(tier, [&](Slot slot) {
     if ((shared_.index.entry(slot).seen & shared_.Bit(tier)) == 0) gone.push_back(slot);
   });
-  for (const Slot slot : gone) {
-    const uint64_t owned_bytes = (shared_.index.entry(slot).owned & shared_.Bit(tier)) != 0
-                                     ? shared_.index.entry(slot).meta->FileBytes()
-                                     : 0;
-    shared_.index.DropCopy(slot, tier);
-    if (owned_bytes > 0) shared_.index.ReleaseSpace(tier, owned_bytes);  // there is no file
-  }
+  for (const Slot slot : gone) ForgetFile(slot, tier);
+}
+
+/// Drops a copy whose file is gone already, so that nothing has to be unlinked.
+void Core::ForgetFile(Slot slot, uint32_t tier) {
+  const ChunkIndex::Entry& entry = shared_.index.entry(slot);
+  const bool owned = (entry.owned & shared_.Bit(tier)) != 0;
+  const uint64_t bytes = entry.meta->FileBytes();
+  shared_.index.DropCopy(slot, tier);
+  if (owned) shared_.index.ReleaseSpace(tier, bytes);
 }
 
 void Core::SetReady(uint32_t tier, TimePoint now) {
@@ -284,6 +294,22 @@ std::vector<Event> Core::TakeEvents() {
                             std::make_move_iterator(shared_.events.end()));
   shared_.events.clear();
   return events;
+}
+
+std::optional<Event> Core::LastEvent(JobId job) const {
+  for (const Event& event : shared_.events) {
+    const bool last = event.kind == Event::Kind::kReadDone ||
+                      event.kind == Event::Kind::kWriteDone ||
+                      event.kind == Event::Kind::kLookupDone;
+    if (event.job == job && last) return event;
+  }
+  return std::nullopt;
+}
+
+bool Core::quiet() const {
+  const auto no_unlinks = [](const UnlinkQueue& unlinks) { return unlinks.empty(); };
+  return idle() && reads_.quiet() && stager_.quiet() &&
+         std::ranges::all_of(shared_.unlinks, no_unlinks);
 }
 
 bool Core::HasJob(JobId job) const {

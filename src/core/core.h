@@ -30,8 +30,9 @@ class Core {
   explicit Core(const CoreOptions& options);
 
   // ---- The host's calls
-  LeaseId Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<LookupResult> results,
-                 bool lease, TimePoint now);
+  void Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<LookupResult> results) const;
+  /// Protects those of the chunks that are readable; 0 if none is.
+  LeaseId Lease(NamespaceId ns, std::span<const ChunkKey> keys, TimePoint now);
   JobId LookupAsync(NamespaceId ns, std::vector<ChunkKey> keys, bool discover, bool lease,
                     TimePoint now);
   /// Empty if the job is unknown or not done.
@@ -83,6 +84,8 @@ class Core {
   TimePoint NextTick(TimePoint now) const;
   std::vector<Event> TakeEvents();
   bool has_events() const { return !shared_.events.empty(); }
+  /// The job's last event, if it waits to be taken.
+  std::optional<Event> LastEvent(JobId job) const;
   /// Whether the job's last event has yet to come.
   bool HasJob(JobId job) const;
   WakeMask TakeWake() { return std::exchange(shared_.wake, WakeMask{}); }
@@ -90,14 +93,17 @@ class Core {
   /// Ends every read job as far as the kernel allows.
   void CancelReads(TimePoint now);
   void DropWrites(TimePoint now);
+  /// No open job, nothing staged.
   bool idle() const { return shared_.open_read_jobs == 0 && stager_.empty(); }
+  /// Idle, nothing in flight and nothing to unlink: the tiers hold exactly what the index says.
+  bool quiet() const;
   std::vector<UnreleasedBuffer> Unreleased() const;
 
   const ChunkIndex& index() const { return shared_.index; }
   Stats GetStats(TimePoint now) const;
 
  private:
-  struct Lease {
+  struct Pinned {
     std::vector<Slot> slots;
     TimePoint expires;
   };
@@ -113,6 +119,7 @@ class Core {
   void FooterFound(JobId job, uint32_t tier, chunk::MetaRef found);
   void FinishLookup(JobId job);
   void AddOne(uint32_t tier, const FoundChunk& found);
+  void ForgetFile(Slot slot, uint32_t tier);
 
   SharedState shared_;
   base::Prng random_;
@@ -120,7 +127,7 @@ class Core {
   ReadScheduler reads_;
   JobId next_job_ = 1;
   LeaseId next_lease_ = 1;
-  std::map<LeaseId, Lease> leases_;
+  std::map<LeaseId, Pinned> leases_;
   std::unordered_map<JobId, LeaseId> lease_of_job_;
   std::unordered_map<JobId, LookupJob> lookups_;
 };

@@ -65,6 +65,10 @@ void ReadScheduler::Submit(JobId id, NamespaceId ns, std::vector<ReadRequest> it
     job.chunks[item].segments = std::move(items[item].segments);
     StartChunk(id, job, item, &pool, shared_.index.Find(ns, items[item].key));
   }
+  // The head of a prefix is touched last, so that its tail is evicted first.
+  for (auto chunk = job.chunks.rbegin(); chunk != job.chunks.rend(); ++chunk) {
+    if (chunk->slot != kNoSlot) shared_.index.Touch(chunk->slot);
+  }
   router_.AddJob(id, pool);
   DropStranded();
   WakeReaders(shared_.all_tiers());
@@ -88,7 +92,6 @@ void ReadScheduler::StartChunk(JobId id, Job& job, uint32_t item,
     return;
   }
   shared_.index.Pin(slot);
-  shared_.index.Touch(slot);
   chunk.slot = slot;
   chunk.meta = entry.meta;
   chunk.holders = entry.holders;

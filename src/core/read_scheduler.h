@@ -70,6 +70,8 @@ class ReadScheduler {
 
   Status SetRouting(const RoutingOptions& routing);
   bool HasJob(JobId job) const { return jobs_.contains(job); }
+  /// Nothing in flight, orphans included.
+  bool quiet() const { return in_flight_.empty(); }
   uint64_t window_bytes(uint32_t tier) const { return tiers_[tier].pacer.window_bytes(); }
   bool up(uint32_t tier) const { return tiers_[tier].health.up(); }
   uint64_t times_opened(uint32_t tier) const { return tiers_[tier].health.times_opened(); }
@@ -81,7 +83,6 @@ class ReadScheduler {
   /// Footer operations of discovering lookups. `done` gets the version found or an empty reference.
   using FooterCallback = std::function<void(chunk::MetaRef found)>;
   void QueueFooter(uint32_t tier, NamespaceId ns, const ChunkKey& key, FooterCallback done);
-  size_t queued_footers() const { return footers_.size(); }
 
  private:
   struct Chunk {

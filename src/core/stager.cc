@@ -14,6 +14,7 @@ Stager::Stager(SharedState& shared) : shared_(shared) {
 
 void Stager::BeginJob(JobId job, uint32_t items) {
   jobs_[job].open = items;
+  jobs_[job].written.resize(items);
   if (items == 0) FinishJobIfDone(job);
 }
 
@@ -110,6 +111,11 @@ void Stager::SettleNow(JobId job, uint32_t item, bool ok, TierMask tiers, uint64
 void Stager::FinishJobIfDone(JobId job) {
   const Job& owner = jobs_.at(job);
   if (owner.open > 0) return;
+  // The head of a prefix is touched last, so that its tail is evicted first.
+  for (auto meta = owner.written.rbegin(); meta != owner.written.rend(); ++meta) {
+    const Slot slot = *meta ? shared_.index.Find((*meta)->ns, (*meta)->key) : kNoSlot;
+    if (slot != kNoSlot) shared_.index.Touch(slot);
+  }
   shared_.events.push_back(
       {Event::Kind::kWriteDone, owner.failed == 0, MissReason::kNone, 0, 0, job, owner.bytes});
   jobs_.erase(job);
@@ -215,6 +221,7 @@ void Stager::SettleIfDone(uint32_t stage) {
   const JobId job = staged.job;
   const uint32_t item = staged.item;
   const uint64_t bytes = staged.meta->payload_bytes;
+  if (ok) jobs_.at(job).written[item] = staged.meta;
   orders_.erase(staged.order);
   staged_.erase(stage);
   SettleNow(job, item, ok, tiers, bytes);

@@ -68,6 +68,7 @@ class Stager final : public StageLender {
 
   bool HasJob(JobId job) const { return jobs_.contains(job); }
   bool empty() const { return staged_.empty(); }
+  bool quiet() const { return in_flight_.empty(); }
   bool up(uint32_t tier) const { return tiers_[tier].health.up(); }
   uint64_t times_opened(uint32_t tier) const { return tiers_[tier].health.times_opened(); }
   std::chrono::nanoseconds busy(uint32_t tier, TimePoint now) const;
@@ -107,6 +108,7 @@ class Stager final : public StageLender {
     uint32_t open = 0;
     uint32_t failed = 0;
     uint64_t bytes = 0;
+    std::vector<chunk::MetaRef> written;  // by item, for the LRU order of the batch
   };
   struct InFlight {
     WriteOp::Kind kind = WriteOp::Kind::kBlocks;

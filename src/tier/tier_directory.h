@@ -84,8 +84,8 @@ class TierDirectory {
     return a.device_ == b.device_;
   }
 
-  /// Whether the directory still is this tier: its marker can be read and carries its UUID. kNotFound,
-  /// kCorruption, kIo.
+  /// Whether the directory still is this tier: its marker can be read and carries its UUID.
+  /// kNotFound, kCorruption, kIo.
   Status CheckPresent() const;
   /// CheckPresent, and a small file can be written and removed.
   Status CheckWritable();

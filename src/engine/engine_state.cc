@@ -1,0 +1,83 @@
+#include "engine/engine_state.h"
+
+#include <pthread.h>
+
+#include <cstdio>
+
+namespace kvstream::engine {
+namespace {
+
+/// Longest sleep of a lane without work: a missed wake-up costs this much, not for ever.
+constexpr auto kLaneSleepMax = std::chrono::milliseconds(500);
+
+void RunThread(const std::shared_ptr<EngineState>& state, const std::string& name,
+               const std::function<void()>& body) {
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+  body();
+  const std::lock_guard lock(state->threads_mutex);
+  --state->threads_running;
+  state->threads_changed.notify_all();
+}
+
+/// A lane runs until it is told to stop and has nothing in flight.
+template <typename Lane>
+void RunLane(const EngineState& state, Lane& lane) {
+  while (!state.stop_lanes || !lane.idle()) lane.RunOnce(kLaneSleepMax);
+  lane.Close();
+}
+
+}  // namespace
+
+void Logger::Log(LogLevel level, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  if (sink_) sink_(level, message);
+}
+
+EngineState::EngineState(const EngineOptions& engine_options, const core::CoreOptions& core_options,
+                         std::unique_ptr<io::BlockPool> stage)
+    : options(engine_options),
+      logger(engine_options.log),
+      stage_pool(std::move(stage)),
+      core(core_options, clock, *stage_pool, [this] { event_signal.Raise(); }),
+      memory_lane(core, engine_options.verify == Verify::kAlways) {}
+
+void SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
+                 std::function<void()> body) {
+  {
+    const std::lock_guard lock(state->threads_mutex);
+    ++state->threads_running;
+  }
+  std::thread([state, name, body = std::move(body)] { RunThread(state, name, body); }).detach();
+}
+
+void StartThreads(const std::shared_ptr<EngineState>& state) {
+  state->core.SetMemoryWaker([lane = &state->memory_lane] { lane->Wake(); });
+  for (uint32_t index = 0; index < state->tiers.size(); ++index) {
+    OpenTier* tier = state->tiers[index].get();
+    state->core.SetWakers(index, [lane = tier->read_lane.get()] { lane->Wake(); },
+                          [lane = tier->write_lane.get()] { lane->Wake(); });
+  }
+  for (const auto& tier : state->tiers) {
+    SpawnThread(state, "kvs-r-" + tier->name, [state, t = tier.get()] { RunLane(*state, *t->read_lane); });
+    SpawnThread(state, "kvs-w-" + tier->name, [state, t = tier.get()] { RunLane(*state, *t->write_lane); });
+  }
+  SpawnThread(state, "kvs-memory", [state] {
+    while (!state->stop_lanes) state->memory_lane.Sleep(state->memory_lane.RunOnce());
+  });
+}
+
+size_t StopThreads(const std::shared_ptr<EngineState>& state, TimePoint deadline) {
+  state->stop_lanes = true;
+  state->stop_scans.request_stop();
+  state->memory_lane.Wake();
+  for (const auto& tier : state->tiers) {
+    tier->read_lane->Wake();
+    tier->write_lane->Wake();
+  }
+  std::unique_lock lock(state->threads_mutex);
+  const auto all_ended = [&] { return state->threads_running == 0; };
+  state->threads_changed.wait_until(lock, deadline, all_ended);
+  return state->threads_running;
+}
+
+}  // namespace kvstream::engine

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/core_handle.h"
+#include "engine/event_signal.h"
+#include "engine/memory_lane.h"
+#include "engine/namespace_table.h"
+#include "engine/read_lane.h"
+#include "engine/write_lane.h"
+#include "io/posix_file_system.h"
+#include "kvstream/engine.h"
+
+namespace kvstream::engine {
+
+/// Log lines, one at a time. Any thread.
+class Logger {
+ public:
+  explicit Logger(LogSink sink) : sink_(std::move(sink)) {}
+  void Log(LogLevel level, const std::string& message);
+
+ private:
+  std::mutex mutex_;
+  LogSink sink_;
+};
+
+/// One open tier: its directory, its two lanes and what they need.
+struct OpenTier {
+  std::string name;
+  std::string backend;  // for statistics
+  bool direct = true;
+  bool needs_scan = true;
+  std::atomic<bool> scanned = false;  // or none was needed
+  std::unique_ptr<tier::TierDirectory> directory;
+  std::unique_ptr<io::BlockPool> bounce;
+  std::unique_ptr<io::BlockPool> write_blocks;
+  std::unique_ptr<ReadLane> read_lane;
+  std::unique_ptr<WriteLane> write_lane;
+};
+
+/// Everything the threads of an engine share. Each thread holds a reference, so that one that hangs in
+/// the kernel when the engine closes finds its memory intact when it comes back.
+struct EngineState {
+  EngineState(const EngineOptions& engine_options, const core::CoreOptions& core_options,
+              std::unique_ptr<io::BlockPool> stage);
+
+  EngineOptions options;
+  Logger logger;
+  base::SteadyClock clock;
+  io::PosixFileSystem files;
+  NamespaceTable namespaces;
+  EventSignal event_signal;
+  std::unique_ptr<io::BlockPool> stage_pool;
+  CoreHandle core;
+  MemoryLane memory_lane;
+  std::vector<std::unique_ptr<OpenTier>> tiers;
+
+  std::atomic<bool> stop_lanes = false;   // lanes end when idle
+  std::stop_source stop_scans;
+  std::mutex threads_mutex;
+  std::condition_variable threads_changed;
+  size_t threads_running = 0;
+};
+
+/// Runs `body` on a thread of the engine. It must not wait for ever without looking at the stop flags.
+void SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
+                 std::function<void()> body);
+
+/// Starts the lanes' threads of a complete state.
+void StartThreads(const std::shared_ptr<EngineState>& state);
+
+/// Asks the threads to end and waits until `deadline`. The number that are still running, stuck in the
+/// kernel; they end by themselves when they come back.
+size_t StopThreads(const std::shared_ptr<EngineState>& state, TimePoint deadline);
+
+}  // namespace kvstream::engine

@@ -1,0 +1,29 @@
+#include "engine/event_signal.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "base/assert.h"
+
+namespace kvstream::engine {
+
+EventSignal::EventSignal() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  KVS_ASSERT(fd_ >= 0);
+}
+
+EventSignal::~EventSignal() { ::close(fd_); }
+
+void EventSignal::Raise() {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then the descriptor is readable anyway.
+  static_cast<void>(!::write(fd_, &one, sizeof(one)));
+}
+
+void EventSignal::Reset() {
+  uint64_t count;
+  static_cast<void>(!::read(fd_, &count, sizeof(count)));  // EAGAIN: nothing was raised
+}
+
+}  // namespace kvstream::engine

@@ -1,0 +1,246 @@
+#include "engine/write_lane.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.h"
+#include "chunk/footer.h"
+#include "engine/payload_view.h"
+
+namespace kvstream::engine {
+namespace {
+
+uint64_t PayloadBytes(const core::WriteOp& op) {
+  uint64_t bytes = 0;
+  for (uint32_t block = 0; block < op.block_count; ++block) {
+    bytes += op.meta->BlockBytes(op.first_block + block);
+  }
+  return bytes;
+}
+
+uint64_t PaddedBytes(uint64_t bytes) {
+  return (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
+}
+
+core::WriteResult ResultOf(int error) { return {error >= 0, error < 0 ? -error : 0}; }
+
+}  // namespace
+
+WriteLane::WriteLane(const LaneContext& context, std::unique_ptr<io::IoBackend> backend)
+    : context_(context), backend_(std::move(backend)), transfers_(backend_.get()) {}
+
+void WriteLane::Close() {
+  KVS_ASSERT(idle());
+  for (auto& [copy, file] : copies_) {
+    context_.files.Close(file.temp.fd);
+    context_.directory.DiscardTemp(file.temp.path);
+  }
+  copies_.clear();
+  backend_.Close();
+}
+
+void WriteLane::Post(std::function<void()> task) {
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  Wake();
+}
+
+void WriteLane::RunTasks() {
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const auto& task : tasks) task();
+}
+
+size_t WriteLane::RunOnce(std::chrono::nanoseconds timeout) {
+  finished_ = 0;
+  RunTasks();
+  while (StartNext()) {
+  }
+  ended_.clear();
+  transfers_.Reap(finished_ > 0 ? std::chrono::nanoseconds(0) : timeout, &ended_);
+  for (Transfer* transfer : ended_) End(static_cast<Operation*>(transfer->owner));
+  return finished_;
+}
+
+bool WriteLane::StartNext() {
+  if (!deferred_.empty()) {
+    if (!Gather(deferred_.front().get())) return false;
+    std::unique_ptr<Operation> operation = std::move(deferred_.front());
+    deferred_.pop_front();
+    StartBlocks(std::move(operation));
+    return true;
+  }
+  auto operation = std::make_unique<Operation>();
+  const bool found = context_.core.Call([&](core::Core& core, TimePoint now) {
+    return core.NextWrite(context_.tier, now, &operation->op);
+  });
+  if (found) Start(std::move(operation));
+  return found;
+}
+
+void WriteLane::Start(std::unique_ptr<Operation> operation) {
+  const core::WriteOp& op = operation->op;
+  switch (op.kind) {
+    case core::WriteOp::Kind::kBlocks:
+      if (!Gather(operation.get())) return deferred_.push_back(std::move(operation));
+      return StartBlocks(std::move(operation));
+    case core::WriteOp::Kind::kPublish: return StartPublish(std::move(operation));
+    case core::WriteOp::Kind::kAbandon: return Finish(op.id, Abandon(op));
+    case core::WriteOp::Kind::kUnlink: return Finish(op.id, Unlink(op));
+    case core::WriteOp::Kind::kProbe: {
+      const Status writable = context_.directory.CheckWritable();
+      return Finish(op.id, {writable.has_value(), writable ? 0 : writable.error().errno_value()});
+    }
+  }
+}
+
+/// Finds the bytes to write. False if engine memory is needed and used up: later.
+bool WriteLane::Gather(Operation* operation) {
+  const core::WriteOp& op = operation->op;
+  operation->memory.clear();
+  if (op.blocks != nullptr) {
+    for (uint32_t index = 0; index < op.block_count; ++index) {
+      const uint32_t block = op.first_block + index;
+      operation->memory.emplace_back((*op.blocks)[block], PaddedBytes(op.meta->BlockBytes(block)));
+    }
+    return true;
+  }
+  const uint64_t bytes = PayloadBytes(op);
+  const auto parts = PayloadRange<const std::byte>(
+      *op.segments, uint64_t{op.first_block} * op.meta->block_bytes, bytes);
+  if (IsAligned(parts)) {
+    for (const auto& part : parts) {
+      // An iovec has no const; a write does not change what it points at.
+      operation->memory.emplace_back(const_cast<std::byte*>(part.data()), part.size());
+    }
+    return true;
+  }
+  while (operation->blocks.size() < op.block_count) {
+    std::byte* block = context_.blocks.TryTake();
+    if (block == nullptr) return false;
+    operation->blocks.push_back(block);
+  }
+  for (uint32_t index = 0; index < op.block_count; ++index) {
+    operation->memory.emplace_back(operation->blocks[index],
+                                   op.meta->BlockBytes(op.first_block + index));
+  }
+  CopyParts(parts, operation->memory);
+  std::span<std::byte>& tail = operation->memory.back();
+  const uint64_t padded = PaddedBytes(tail.size());
+  std::memset(tail.data() + tail.size(), 0, padded - tail.size());
+  tail = {tail.data(), padded};
+  return true;
+}
+
+Result<int> WriteLane::FileOf(const core::WriteOp& op) {
+  const auto found = copies_.find(op.copy);
+  if (found != copies_.end()) return found->second.temp.fd;
+  KVS_TRY_ASSIGN(tier::TempFile temp,
+                 context_.directory.CreateTemp(context_.namespaces.FingerprintOf(op.meta->ns),
+                                               op.meta->key, context_.direct, op.meta->FileBytes()));
+  const int fd = temp.fd;
+  copies_.emplace(op.copy, CopyFile{std::move(temp), op.meta});
+  return fd;
+}
+
+void WriteLane::StartBlocks(std::unique_ptr<Operation> owned) {
+  Operation* operation = owned.get();
+  active_.emplace(operation, std::move(owned));
+  const core::WriteOp& op = operation->op;
+  const Result<int> fd = FileOf(op);
+  if (!fd) {
+    const core::OpId id = op.id;
+    const int error = fd.error().errno_value() != 0 ? fd.error().errno_value() : EIO;
+    Release(operation);
+    return Finish(id, {false, error});
+  }
+  operation->transfer.owner = operation;
+  operation->transfer.Prepare(io::IoRequest::Kind::kWrite, *fd,
+                              uint64_t{op.first_block} * op.meta->block_bytes, operation->memory,
+                              context_.request_bytes_max());
+  transfers_.Start(operation->transfer);
+}
+
+void WriteLane::StartPublish(std::unique_ptr<Operation> owned) {
+  Operation* operation = owned.get();
+  std::byte* block = context_.blocks.TryTake();
+  if (block == nullptr) {
+    // Cannot happen while the pool is larger than the window of writes; the copy is lost, not the lane.
+    return Finish(operation->op.id, {false, ENOMEM});
+  }
+  active_.emplace(operation, std::move(owned));
+  operation->blocks.push_back(block);
+  const core::WriteOp& op = operation->op;
+  const auto found = copies_.find(op.copy);
+  KVS_ASSERT(found != copies_.end());  // a copy has at least one block
+  chunk::EncodeFooter(*op.meta, context_.namespaces.FingerprintOf(op.meta->ns),
+                      context_.directory.owner(),
+                      std::span<std::byte, chunk::kFooterBytes>(block, chunk::kFooterBytes));
+  operation->memory.emplace_back(block, chunk::kFooterBytes);
+  operation->transfer.owner = operation;
+  operation->transfer.Prepare(io::IoRequest::Kind::kWrite, found->second.temp.fd,
+                              op.meta->FooterOffset(), operation->memory,
+                              context_.request_bytes_max());
+  transfers_.Start(operation->transfer);
+}
+
+void WriteLane::End(Operation* operation) {
+  const core::WriteOp op = operation->op;
+  core::WriteResult result = ResultOf(-operation->transfer.errno_value);
+  if (operation->transfer.short_read) result = {false, EIO};  // a write that ended short
+  Release(operation);
+  if (op.kind == core::WriteOp::Kind::kPublish) {
+    if (result.ok) {
+      result = Publish(op);
+    } else {
+      Abandon(op);
+    }
+  }
+  Finish(op.id, result);
+}
+
+core::WriteResult WriteLane::Publish(const core::WriteOp& op) {
+  const auto found = copies_.find(op.copy);
+  const tier::TempFile temp = found->second.temp;
+  copies_.erase(found);
+  const int closed = context_.files.Close(temp.fd);
+  const int published = closed < 0 ? closed
+                                   : context_.directory.Publish(
+                                         temp.path, context_.namespaces.FingerprintOf(op.meta->ns),
+                                         op.meta->key);
+  if (published < 0) context_.directory.DiscardTemp(temp.path);
+  return ResultOf(published);
+}
+
+core::WriteResult WriteLane::Abandon(const core::WriteOp& op) {
+  const auto found = copies_.find(op.copy);
+  if (found == copies_.end()) return {true, 0};  // its file could not be created
+  const tier::TempFile temp = found->second.temp;
+  copies_.erase(found);
+  context_.files.Close(temp.fd);
+  return ResultOf(context_.directory.DiscardTemp(temp.path));
+}
+
+core::WriteResult WriteLane::Unlink(const core::WriteOp& op) {
+  const int result = context_.directory.RemoveChunk(
+      context_.namespaces.FingerprintOf(op.meta->ns), op.meta->key);
+  return result == -ENOENT ? core::WriteResult{true, 0} : ResultOf(result);
+}
+
+void WriteLane::Release(Operation* operation) {
+  for (std::byte* block : operation->blocks) context_.blocks.Give(block);
+  active_.erase(operation);
+}
+
+void WriteLane::Finish(core::OpId id, core::WriteResult result) {
+  ++finished_;
+  context_.core.Call([&](core::Core& core, TimePoint now) { core.FinishWrite(id, result, now); });
+}
+
+}  // namespace kvstream::engine
