@@ -46,11 +46,11 @@ std::string FormatGap(const PolicyTotals& policy) {
   return policy.bound_s > 0 ? FormatPercent(policy.gap()) : "-";
 }
 
-std::string FormatMedianGap(const PolicyTotals& policy) {
-  if (policy.step_gaps.empty()) return "-";
-  const Interval quartiles = Quartiles(policy.step_gaps);
-  return fmt::format("{} ({}..{})", FormatPercent(Median(policy.step_gaps)),
-                     FormatPercent(quartiles.low), FormatPercent(quartiles.high));
+std::string FormatMedianGap(const std::vector<double>& gaps) {
+  if (gaps.empty()) return "-";
+  const Interval quartiles = Quartiles(gaps);
+  return fmt::format("{} ({}..{})", FormatPercent(Median(gaps)), FormatPercent(quartiles.low),
+                     FormatPercent(quartiles.high));
 }
 
 void AddRow(TextTable* table, std::span<const PolicyTotals> policies, std::string name,
@@ -70,6 +70,17 @@ void AddTierRows(TextTable* table, std::span<const PolicyTotals> policies,
                          FormatPercent(BusyShare(policy, tier)));
     });
   }
+}
+
+void AddCeilingRows(TextTable* table, std::span<const PolicyTotals> policies) {
+  const bool has_ceiling = std::any_of(policies.begin(), policies.end(), [](const auto& policy) {
+    return !policy.ceiling_gaps.empty();
+  });
+  if (!has_ceiling) return;
+  AddRow(table, policies, "bound of the ceiling",
+         [](const auto& p) { return FormatSeconds(p.ceiling_bound_s); });
+  AddRow(table, policies, "gap to it, median (quartiles)",
+         [](const auto& p) { return FormatMedianGap(p.ceiling_gaps); });
 }
 
 void AddWaitRows(TextTable* table, std::span<const PolicyTotals> policies) {
@@ -151,6 +162,13 @@ nlohmann::json OnePolicyJson(const PolicyTotals& policy, std::span<const std::st
   for (size_t tier = 0; tier < tier_names.size(); ++tier) {
     object["tiers"].push_back(PolicyTierJson(policy, tier, tier_names[tier]));
   }
+  if (!policy.ceiling_gaps.empty()) {
+    const Interval ceiling = Quartiles(policy.ceiling_gaps);
+    object["ceiling"] = {{"bound_s", policy.ceiling_bound_s},
+                         {"gap_median", Median(policy.ceiling_gaps)},
+                         {"gap_quartiles", {ceiling.low, ceiling.high}},
+                         {"step_gaps", policy.ceiling_gaps}};
+  }
   if (!policy.waits_s.empty()) {
     object["wait_s"] = {{"mean", Mean(policy.waits_s)},
                         {"p50", Quantile(policy.waits_s, 0.5)},
@@ -178,7 +196,9 @@ std::string PolicyTable(std::span<const PolicyTotals> policies,
          [](const auto& p) { return FormatSeconds(Seconds(p.retrieval)); });
   AddRow(&table, policies, "bound", [](const auto& p) { return FormatSeconds(p.bound_s); });
   AddRow(&table, policies, "gap", FormatGap);
-  AddRow(&table, policies, "gap, median (quartiles)", FormatMedianGap);
+  AddRow(&table, policies, "gap, median (quartiles)",
+         [](const auto& p) { return FormatMedianGap(p.step_gaps); });
+  AddCeilingRows(&table, policies);
   AddRow(&table, policies, "steps with an assumed bandwidth",
          [](const auto& p) { return fmt::format("{}", p.assumed_steps); });
   AddRow(&table, policies, "bandwidth",

@@ -62,6 +62,12 @@ void PolicyTotals::Add(const ReadSample& sample, const StepBound& bound) {
   step_gaps.push_back(Seconds(sample.retrieval) / bound.seconds - 1);
 }
 
+void PolicyTotals::AddCeiling(const ReadSample& sample, double bound_seconds) {
+  if (!(bound_seconds > 0) || !std::isfinite(bound_seconds)) return;
+  ceiling_bound_s += bound_seconds;
+  ceiling_gaps.push_back(Seconds(sample.retrieval) / bound_seconds - 1);
+}
+
 double PolicyTotals::gap() const { return bound_s > 0 ? bounded_retrieval_s / bound_s - 1 : 0; }
 
 double PolicyTotals::bytes_per_second() const {

@@ -54,6 +54,8 @@ struct PolicyTotals {
   PolicyTotals(PolicyArg arg, size_t tier_count) : policy(std::move(arg)), tiers(tier_count) {}
 
   void Add(const ReadSample& sample, const StepBound& bound);
+  /// The same read against a bound that was measured by others, in the same minute.
+  void AddCeiling(const ReadSample& sample, double bound_seconds);
 
   /// Sum of retrieval times over sum of bounds, minus 1; 0 without a bound.
   double gap() const;
@@ -72,6 +74,8 @@ struct PolicyTotals {
   double bound_s = 0;
   uint64_t assumed_steps = 0;     ///< Steps whose bound used a bandwidth of an earlier read.
   std::vector<double> step_gaps;  ///< Of the steps that have a bound.
+  double ceiling_bound_s = 0;
+  std::vector<double> ceiling_gaps;
   std::vector<TierSample> tiers;
   std::vector<double> waits_s;  ///< Replay: one per request.
   double clock_s = 0;           ///< Replay: when this policy's last step ended.
