@@ -4,7 +4,7 @@
 
 #include "base/prng.h"
 #include "io/posix_file_system.h"
-#include "testing/temp_dir.h"
+#include "testing/sim_file_system.h"
 #include "tier/tier_files.h"
 #include "tier/tier_test_util.h"
 
@@ -27,11 +27,13 @@ class SnapshotTest : public ::testing::Test {
   }
 
   std::string Write(const Snapshot& snapshot) {
-    const int fd = files_.Open(path_, O_WRONLY | O_CREAT | O_TRUNC);
+    files_.SetContents(path_, {});
+    const int fd = files_.Open(path_, O_WRONLY);
     EXPECT_GE(fd, 0);
     EXPECT_EQ(WriteSnapshotFile(files_, fd, identity_, snapshot), 0);
     EXPECT_EQ(files_.Close(fd), 0);
-    return ReadText(path_);
+    const std::vector<std::byte> bytes = files_.Contents(path_);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
 
   Result<Snapshot> Read() {
@@ -40,13 +42,12 @@ class SnapshotTest : public ::testing::Test {
   }
 
   Result<Snapshot> Read(const std::string& text) {
-    WriteText(path_, text);
+    files_.SetContents(path_, std::as_bytes(std::span(text)));
     return Read();
   }
 
-  test::TempDir dir_;
-  const std::string path_ = dir_.File("snapshot");
-  io::PosixFileSystem files_;
+  const std::string path_ = "/snapshot";
+  test::SimFileSystem files_;
   SnapshotIdentity identity_ = {{}, "me"};
 };
 
@@ -169,10 +170,11 @@ TEST_F(SnapshotTest, RefusesAnotherTiersAnotherOwnersAndANewerFormat) {
 }
 
 TEST_F(SnapshotTest, WritingReportsAFullFileSystem) {
-  const int fd = files_.Open("/dev/full", O_WRONLY);
+  io::PosixFileSystem files;
+  const int fd = files.Open("/dev/full", O_WRONLY);
   ASSERT_GE(fd, 0);
-  EXPECT_EQ(WriteSnapshotFile(files_, fd, identity_, Make(7)), -ENOSPC);
-  EXPECT_EQ(files_.Close(fd), 0);
+  EXPECT_EQ(WriteSnapshotFile(files, fd, identity_, Make(7)), -ENOSPC);
+  EXPECT_EQ(files.Close(fd), 0);
 }
 
 }  // namespace
