@@ -141,7 +141,7 @@ TEST_F(TierDirectoryTest, FilesOfAnyWrongLengthAreCorruption) {
   const chunk::MetaRef meta = PutChunk(files_, *tier_, identity_, 1);
   const std::string path = tier_->ChunkPath(fingerprint_, meta->key);
   const std::string good = ReadText(path);
-  for (const size_t length : {0, 1, 4095, 4096, 4097, 8191, 8192, 12287}) {
+  for (const size_t length : {0u, 1u, 4095u, 4096u, 4097u, 8191u, 8192u, 12287u}) {
     WriteText(path, good.substr(0, length));
     ExpectError(Find(1), ErrorCode::kCorruption, path);
   }

@@ -117,7 +117,7 @@ TEST_F(TierScanTest, RemovesChunkFilesThatCannotBeChunks) {
   const ScanReport report = Scan(&collector);
   EXPECT_EQ(report.chunks, 1u);
   EXPECT_EQ(report.broken_removed, 4u);
-  for (const uint64_t gone : {0, 1, 2, 4}) EXPECT_FALSE(fs::exists(Path(gone))) << gone;
+  for (const uint64_t gone : {0u, 1u, 2u, 4u}) EXPECT_FALSE(fs::exists(Path(gone))) << gone;
   EXPECT_TRUE(fs::exists(Path(3)));
 }
 

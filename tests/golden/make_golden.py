@@ -66,7 +66,8 @@ def namespace_file(version):
             return str(v)
         return '"' + v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\u000a") + '"'
     fields = {"kvstream_namespace": version, "fingerprint": FINGERPRINT.hex(), **IDENTITY}
-    return ("{\n" + ",\n".join(f'  "{k}": {value(v)}' for k, v in fields.items()) + "\n}\n").encode()
+    lines = ",\n".join(f'  "{k}": {value(v)}' for k, v in fields.items())
+    return ("{\n" + lines + "\n}\n").encode()
 
 
 def section(kind, count, payload):
