@@ -181,8 +181,8 @@ TEST_F(ShapedBackendTest, EveryRequestComesBackOnceWithItsResult) {
   base::Prng prng(kSeed);
   size_t started = 0;
   size_t back = 0;
-  while (back < 1000) {
-    while (started < 1000 && backend_->in_flight() < backend_->depth() && prng.Chance(0.7)) {
+  while (back < 300) {
+    while (started < 300 && backend_->in_flight() < backend_->depth() && prng.Chance(0.7)) {
       IoRequest& request =
           Start(prng.Chance(0.5) ? IoRequest::Kind::kRead : IoRequest::Kind::kWrite);
       if (prng.Chance(0.1)) request.fd = -1;
