@@ -78,8 +78,8 @@ class BackendTest : public ::testing::TestWithParam<BackendCase> {
     return request.result;
   }
 
-  // Fills the first half of memory_ with a pattern and writes it to the file, through the kernel
-  // only.
+  // Fills the first half of memory_ with a pattern and writes it to the file, through the
+  // kernel only.
   void FillFile() {
     base::Prng prng(7);
     for (size_t at = 0; at < kFileBytes; at += 8) {

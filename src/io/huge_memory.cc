@@ -60,8 +60,8 @@ Result<std::byte*> MapHugeMemory(size_t* bytes, OnFork on_fork) {
   if (data == nullptr) {
     return Error(ErrorCode::kNoSpace, fmt::format("cannot map {} bytes of memory", *bytes), errno);
   }
-  // Both are savings, not promises: a kernel without transparent huge pages, or before 4.14,
-  // refuses.
+  // Both are savings, not promises: a kernel without transparent huge pages, or before
+  // 4.14, refuses.
   static_cast<void>(madvise(data, *bytes, MADV_HUGEPAGE));
   if (on_fork == OnFork::kWipe) static_cast<void>(madvise(data, *bytes, MADV_WIPEONFORK));
   if (const int error = Populate(data, *bytes); error != 0) {

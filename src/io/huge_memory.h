@@ -8,9 +8,9 @@ namespace kvstream::io {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-/// Whether a forked child sees the memory. Engine memory is wiped in children: fork then copies no
-/// page tables for it, so no write of the parent splits a huge page, and no child can read cached
-/// data.
+/// Whether a forked child sees the memory. Engine memory is wiped in children: fork then copies
+/// no page tables for it, so no write of the parent splits a huge page, and no child can read
+/// cached data.
 enum class OnFork { kCopy, kWipe };
 
 /// Zeroed private memory, aligned to 2 MiB, on huge pages where the kernel grants them, touched in

@@ -32,11 +32,10 @@ struct IoRequest {
 
 inline constexpr size_t kIovecsMax = 64;
 
-/// The seam for data transfer: production rings, thread pools, fault injection, virtual time.
-/// One thread owns a backend and calls everything but Wake, which any thread may call.
-/// The destructor blocks until nothing is in flight, for as long as a hung file system likes, and
-/// hands nothing back; who cannot wait leaks the backend together with the memory its requests
-/// name.
+/// The seam for data transfer: production rings, thread pools, fault injection, virtual time. One
+/// thread owns a backend and calls everything but Wake, which any thread may call. The destructor
+/// blocks until nothing is in flight, for as long as a hung file system likes, and hands nothing
+/// back; who cannot wait leaks the backend together with the memory its requests name.
 class IoBackend {
  public:
   virtual ~IoBackend() = default;

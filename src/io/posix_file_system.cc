@@ -51,9 +51,9 @@ void FillInfo(const struct stat& status, FileInfo* info) {
   info->directory = S_ISDIR(status.st_mode);
 }
 
-// A umask can only take bits away, and only one that denies the owner takes any of ours. Touches
-// nothing but what this process can just have made: its own, with bits missing, and empty if a
-// file.
+// A umask can only take bits away, and only one that denies the owner takes any of ours.
+// Touches nothing but what this process can just have made: its own, with bits missing, and
+// empty if a file.
 int RepairMode(int fd, mode_t mode) {
   struct stat status;
   if (fstat(fd, &status) != 0) return -errno;

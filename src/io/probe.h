@@ -26,9 +26,9 @@ struct BackendOptions {
 Result<std::unique_ptr<IoBackend>> MakeBackend(const BackendOptions& options,
                                                const base::Clock& clock);
 
-/// True for file systems behind a network or a user-space daemon, by their statfs(2) magic: there
-/// io_uring may block while it submits, and an operation may hang for as long as the other side
-/// likes.
+/// True for file systems behind a network or a user-space daemon, by their statfs(2) magic:
+/// there io_uring may block while it submits, and an operation may hang for as long as the other
+/// side likes.
 bool IsRemoteFileSystem(uint64_t magic);
 
 struct ProbeOptions {

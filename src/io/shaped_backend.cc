@@ -83,8 +83,8 @@ size_t ShapedBackend::Reap(std::span<IoRequest*> out, nanoseconds timeout) {
     MarkFinished({finished.data(), count});
     const TimePoint now = clock_.Now();
     left = timeout - (now - begin);
-    // Nothing before the end of the wait is a Wake; nothing after it leaves only what is due by
-    // now.
+    // Nothing before the end of the wait is a Wake; nothing after it leaves only what is due
+    // by now.
     if (left <= nanoseconds(0) || (count == 0 && now < wait_end)) return TakeDue(out, now);
   }
 }

@@ -12,14 +12,14 @@
 
 namespace kvstream::io {
 
-/// Limits another backend to the bandwidth and latency of a slower device, for demonstrations and
-/// tests.
+/// Limits another backend to the bandwidth and latency of a slower device, for demonstrations
+/// and tests.
 ///
-/// Reads and writes each have a server that takes requests in the order of Submit and works at its
-/// limit without pause; a request comes back `latency` after its service ended, and never before
-/// the wrapped backend has finished it. After idle time the server may run ahead by 2 ms or 2 MiB,
-/// whichever is less, so that a late wake-up of the owner costs no bandwidth. Threads as for any
-/// backend.
+/// Reads and writes each have a server that takes requests in the order of Submit and works at
+/// its limit without pause; a request comes back `latency` after its service ended, and never
+/// before the wrapped backend has finished it. After idle time the server may run ahead by 2 ms
+/// or 2 MiB, whichever is less, so that a late wake-up of the owner costs no bandwidth. Threads
+/// as for any backend.
 class ShapedBackend final : public IoBackend {
  public:
   /// `clock` outlives the backend.

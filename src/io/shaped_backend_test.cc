@@ -45,8 +45,8 @@ class ShapedBackendTest : public ::testing::Test {
     return request;
   }
 
-  // Keeps `in_flight` requests going in steps of `tick` for `length`; returns the bytes that came
-  // back.
+  // Keeps `in_flight` requests going in steps of `tick` for `length`; returns the bytes that
+  // came back.
   uint64_t Run(IoRequest::Kind kind, size_t in_flight, nanoseconds tick, nanoseconds length) {
     const TimePoint end = clock_.Now() + length;
     uint64_t bytes = 0;

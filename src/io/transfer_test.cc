@@ -13,8 +13,8 @@
 namespace kvstream::io {
 namespace {
 
-// A file whose kernel interrupts, delays and shortens at will. One at a time: TransferCall has no
-// state.
+// A file whose kernel interrupts, delays and shortens at will. One at a time: TransferCall has
+// no state.
 struct FakeFile {
   std::vector<std::byte> bytes;
   base::Prng prng{1};

@@ -215,8 +215,7 @@ void UringBackend::Enqueue(IoRequest& request) {
 
 void UringBackend::Submit() {
   BindToThisThread();
-  // Without SUBMIT_ALL the kernel stops at the first entry it refuses, so one call may not take
-  // all.
+  // Without SUBMIT_ALL the kernel stops at the first entry it refuses: one call may not take all.
   while (!prepared_.empty() && Enter(nanoseconds(0))) continue;
 }
 
@@ -249,8 +248,7 @@ void UringBackend::Wake() {
   KVS_ASSERT(written == sizeof(one));
 }
 
-// Submits what is prepared and waits up to `wait` for a completion. True if the kernel consumed
-// some.
+// Submits what is prepared and waits up to `wait` for a completion. True if the kernel took some.
 bool UringBackend::Enter(nanoseconds wait) {
   const size_t before = prepared_.size();
   const int result = EnterKernel(wait);
@@ -275,8 +273,7 @@ int UringBackend::EnterKernel(nanoseconds wait) {
 }
 
 // A broken ring still owes completions, but what it refused must never start: it is entered only to
-// wait. Once its standing read is gone, it cannot watch the eventfd: then both are looked at in
-// turn.
+// wait. Once its standing read is gone it cannot watch the eventfd, so both are looked at in turn.
 int UringBackend::WaitBroken(nanoseconds wait) {
   if (wake_armed_) {
     __kernel_timespec timespec = ToTimespec(wait);
@@ -302,12 +299,11 @@ void UringBackend::CountConsumed() {
 }
 
 void UringBackend::HandleStall(int error, nanoseconds wait) {
-  if (broken_ != 0) return;
+  if (broken_ != 0 || wait <= nanoseconds(0)) return;
   if (++stalls_ > kStallsMax && in_kernel_ <= 1) {
     Break(error);
     return;
   }
-  if (wait <= nanoseconds(0)) return;
   __kernel_timespec timespec = ToTimespec(std::min(wait, kStallDelay));
   io_uring_cqe* cqe = nullptr;
   const int result = io_uring_wait_cqe_timeout(ring_.get(), &cqe, &timespec);

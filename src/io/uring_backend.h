@@ -27,13 +27,13 @@ struct UringOptions {
 
 /// IoBackend over one io_uring. Needs Linux 5.11.
 ///
-/// Any thread may create it. The first thread that calls Enqueue, Submit or Reap is the owner from
-/// then on, and has to destroy it too: the kernel lets no other thread enter the ring. The
-/// destructor drops what was never submitted and blocks until the kernel has let go of everything
-/// else.
+/// Any thread may create it. The first thread that calls Enqueue, Submit or Reap is the owner
+/// from then on, and has to destroy it too: the kernel lets no other thread enter the ring. The
+/// destructor drops what was never submitted and blocks until the kernel has let go of
+/// everything else.
 ///
-/// If the kernel refuses the ring for good, every request completes with that errno; nothing is
-/// lost.
+/// If the kernel refuses the ring for good, every request completes with that errno; nothing
+/// is lost.
 class UringBackend final : public IoBackend {
  public:
   /// kUnsupported (no io_uring, or a feature missing), kIo, kNoSpace (memory limits); the message

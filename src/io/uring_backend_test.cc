@@ -22,8 +22,8 @@ namespace {
 
 using std::chrono::seconds;
 
-// Makes a system call fail with `error` in this process from now on. False where seccomp is
-// missing.
+// Makes a system call fail with `error` in this process from now on. False where seccomp
+// is missing.
 bool RefuseSystemCall(long number, int error) {
   std::array<sock_filter, 4> filter = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -77,8 +77,8 @@ TEST_F(UringBackendTest, ARefusedRingNamesTheLikelyCause) {
   run(EMFILE, ErrorCode::kIo, "io_uring");
 }
 
-// Runs in a child: 0 if every request fails with `error` once io_uring_enter does, and Wake still
-// works.
+// Runs in a child: 0 if every request fails with `error` once io_uring_enter does, and Wake
+// still works.
 int TryEnterRefused(int error) {
   auto created = UringBackend::Create({4});
   if (!created) return 4;

@@ -28,8 +28,8 @@ struct SimBackendOptions {
 
 /// IoBackend on virtual time over a SimFileSystem. Data moves at the instant of completion. Reap
 /// never waits: it returns what is due at the clock's now, earliest first, in the order of
-/// submission among equals. A request that hangs is due as soon as its FaultPlan releases it. One
-/// thread.
+/// submission among equals. A request that hangs is due as soon as its FaultPlan releases it.
+/// One thread.
 ///
 /// The destructor drops what is in flight; nothing of it moves any more.
 class SimBackend final : public io::IoBackend {
