@@ -71,7 +71,6 @@ void PrintResult(std::FILE* out, const ReplayRun& run, const Stats& stats) {
     fmt::print(out, "{} steps took fewer requests than allowed, to fit --read-buffer\n",
                counts.cut_steps);
   }
-  fmt::print(out, "every byte read was compared: {} wrong\n", 0);
 }
 
 nlohmann::json Summary(const ReplayOptions& options, const ReplayRun& run, const Stats& stats) {
@@ -135,6 +134,7 @@ Result<ExitCode> Replay(const ReplayOptions& options, const trace::RequestTrace&
   const Status ran = run.Run();
   const Stats stats = session.engine().GetStats();
   PrintResult(out, run, stats);
+  if (ran) fmt::print(out, "every byte that was read has been compared: none is wrong\n");
   Result<ExitCode> code = ExitCode::kExitOk;
   if (!ran) {
     code = ran.error().Clone();

@@ -97,8 +97,8 @@ Status ReplayRun::Run() {
     begin = step.demand.end;
   }
   progress_.Clear();
-  session_.engine().ForwardBegan();
-  return {};
+  // What the last steps handed over belongs to the run.
+  return Interrupted() ? Status() : session_.Flush();
 }
 
 Status ReplayRun::RunStep(Step* step) {

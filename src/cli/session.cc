@@ -24,9 +24,6 @@ void LogToStderr(LogLevel level, std::string_view message) {
 }  // namespace
 
 Result<Session> Session::Open(const EngineArgs& args, const Identity& identity) {
-  for (const std::string& warning : TierWarnings(args.tiers)) {
-    fmt::print(stderr, "kvstream: warning: {}\n", warning);
-  }
   EngineOptions options = MakeEngineOptions(args);
   options.log = LogToStderr;
   Session session;
@@ -43,8 +40,12 @@ Status Session::Remove(std::span<const ChunkKey> keys) {
 }
 
 Status Session::Close() {
+  if (engine_ == nullptr) return {};
   const auto unreleased = engine_->Close(In(kCloseLimit));
-  if (unreleased.empty()) return {};
+  if (unreleased.empty()) {
+    engine_.reset();  // lets go of the owner's locks, so that the tiers can be opened again
+    return {};
+  }
   return Error(
       ErrorCode::kTimeout,
       fmt::format("close: {} buffers are still in the kernel's hands, the first one of tier {}",

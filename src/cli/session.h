@@ -12,8 +12,7 @@ namespace kvstream::cli {
 /// An open engine with one namespace, for the length of a command.
 class Session {
  public:
-  /// Prints warnings about the tiers and the engine's own warnings on stderr. Blocks. Errors are
-  /// Engine::Open's and OpenNamespace's.
+  /// Prints the engine's warnings on stderr. Blocks. Errors are Engine::Open's and OpenNamespace's.
   static Result<Session> Open(const EngineArgs& args, const Identity& identity);
 
   Engine& engine() { return *engine_; }
@@ -23,8 +22,9 @@ class Session {
   Status Flush();
   /// Forgets the chunks on every tier; their files are unlinked before this returns. kTimeout.
   Status Remove(std::span<const ChunkKey> keys);
-  /// Closes the engine. kTimeout if the kernel still holds memory of a read: then that memory must
-  /// not be freed, and the process should end with std::_Exit.
+  /// Closes the engine, which is gone afterwards. Idempotent. kTimeout if the kernel still holds
+  /// memory of a read: then that memory must not be freed, and the process should end with
+  /// std::_Exit.
   Status Close();
 
  private:

@@ -1,7 +1,5 @@
 #include "cli/tier_config.h"
 
-#include <sys/stat.h>
-
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -31,7 +29,7 @@ constexpr std::array<EngineKey, 12> kEngineKeys = {{
     {"write-window", "bytes of writes in flight per tier, SIZE (16MiB)"},
     {"verify", "on or off: checksum of every block read (on)"},
     {"bounce", "engine memory for bounced reads, SIZE (128MiB)"},
-    {"order", "job or pool: what plain --policy kvstream uses (job)"},
+    {"read-order", "job or pool: what plain --policy kvstream uses (job)"},
     {"deadline", "deadline of one step's reads, TIME; 0 is none (0)"},
     {"hang-after", "an operation in flight for longer sets its tier aside, TIME (2s)"},
 }};
@@ -133,7 +131,7 @@ Status SetEngineValue(std::string_view key, std::string_view value, EngineArgs* 
   }
   if (key == "verify") return AssignChoice<Verify>(value, kVerify, &args->options.verify);
   if (key == "bounce") return AssignPositive(value, &args->options.bounce_bytes);
-  if (key == "order") return AssignChoice<PoolOrder>(value, kOrder, &args->order);
+  if (key == "read-order") return AssignChoice<PoolOrder>(value, kOrder, &args->order);
   if (key == "deadline") return Assign(base::ParseDuration(value), &args->deadline);
   if (key == "hang-after") return Assign(base::ParseDuration(value), &args->options.hang_after);
   return SetWriteValue(key, value, &args->options.write);
@@ -265,25 +263,6 @@ Status CheckTiers(std::span<const TierArg> tiers, uint64_t chunk_bytes) {
     for (size_t first = 0; first < second; ++first) KVS_TRY(CheckPair(tiers[first], tiers[second]));
   }
   return {};
-}
-
-std::vector<std::string> TierWarnings(std::span<const TierArg> tiers) {
-  std::vector<std::string> warnings;
-  std::vector<dev_t> devices;
-  for (const TierArg& tier : tiers) {
-    struct stat info = {};
-    if (stat(tier.options.directory.c_str(), &info) != 0) return warnings;  // CheckTiers reports it
-    devices.push_back(info.st_dev);
-  }
-  for (size_t second = 1; second < tiers.size(); ++second) {
-    for (size_t first = 0; first < second; ++first) {
-      if (devices[first] != devices[second]) continue;
-      warnings.push_back(
-          fmt::format("Tiers {} and {} are on one device: their bandwidths do not add up.",
-                      tiers[first].options.name, tiers[second].options.name));
-    }
-  }
-  return warnings;
 }
 
 EngineOptions MakeEngineOptions(const EngineArgs& args) {

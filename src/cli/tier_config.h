@@ -52,9 +52,6 @@ Result<TierArg> ParseTierFlag(std::string_view text);
 /// of `chunk_bytes`. Reads the file system.
 Status CheckTiers(std::span<const TierArg> tiers, uint64_t chunk_bytes);
 
-/// Whole sentences about what will work and yet disappoint. Reads the file system.
-std::vector<std::string> TierWarnings(std::span<const TierArg> tiers);
-
 /// `args` as the engine wants it.
 EngineOptions MakeEngineOptions(const EngineArgs& args);
 

@@ -107,7 +107,7 @@ stage-full = "wait"
 write-window = "4MiB"
 verify = "off"
 bounce = "32MiB"
-order = "pool"
+read-order = "pool"
 deadline = "2s"
 hang-after = "1s"
 )",
@@ -168,12 +168,9 @@ TEST_F(TierConfigTest, WriteLimitFollowsLimitUnlessGiven) {
   EXPECT_EQ(options.tiers[1].shape.write_bytes_per_second, kMiB);
 }
 
-TEST_F(TierConfigTest, AcceptsTwoGoodTiersAndWarnsOfOneDevice) {
+TEST_F(TierConfigTest, AcceptsTwoGoodTiers) {
   const TierArg tiers[] = {Tier("x", root_ / "a"), Tier("y", root_ / "b")};
   EXPECT_TRUE(CheckTiers(tiers, kMiB).has_value());
-  const auto warnings = TierWarnings(tiers);
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("x and y are on one device"), std::string::npos);
 }
 
 TEST_F(TierConfigTest, RefusesTiersThatCannotWork) {
