@@ -30,7 +30,7 @@ route::ClaimPacer::Options PacerOptions(const CoreOptions& options, const Routin
   pacer.chunks = routing.claim_chunks;
   pacer.piece_bytes_min = options.block_bytes;
   pacer.piece_bytes_max = uint64_t{4} * options.block_bytes;
-  pacer.window_bytes_min = uint64_t{4} * options.block_bytes;
+  pacer.window_bytes_min = uint64_t{8} * options.block_bytes;
   pacer.window_bytes_max = options.tiers[tier].window_bytes_max;
   return pacer;
 }

@@ -9,10 +9,11 @@ namespace kvstream::route {
 
 /// How many bytes one tier may have in flight, without tuning (design: "Window without tuning").
 ///
-/// Piece claiming: the window starts at `window_bytes_min` and doubles for as long as a round at the
-/// larger window delivers clearly more per second than the round before; otherwise it falls back and
-/// tries again after a pause. A round is the time in which the tier, kept full, delivers at least two
-/// windows. The window so settles near bandwidth times latency, whatever these are.
+/// Piece claiming: the window is held for some rounds to learn what it delivers per second, then a
+/// round is tried at twice the size, or at half. A larger window stays if it delivers clearly more, a
+/// smaller one if it delivers as much. So the window settles near bandwidth times latency, whatever
+/// these are, and follows when they change. A round is the time in which the tier, kept full, delivers
+/// two windows; at first each one doubles the window for as long as that pays.
 ///
 /// Whole-chunk claiming (`chunks` > 0, the paper's): that many chunks, the next when all have arrived.
 ///
@@ -21,7 +22,7 @@ class ClaimPacer {
  public:
   struct Options {
     uint32_t chunks = 0;
-    uint64_t window_bytes_min = 4 * kMiB;
+    uint64_t window_bytes_min = 8 * kMiB;
     uint64_t window_bytes_max = 64 * kMiB;
     uint64_t piece_bytes_min = 1 * kMiB;  ///< One block.
     uint64_t piece_bytes_max = 4 * kMiB;
@@ -51,7 +52,12 @@ class ClaimPacer {
   double SecondsFor(uint64_t more_bytes) const;
 
  private:
+  enum class Phase : uint8_t { kHold, kTryLarger, kTrySmaller };
+
   void EndRound(TimePoint now);
+  void Judge(double rate);
+  void Hold(uint64_t window_bytes);
+  void Try(Phase phase);
 
   Options options_;
   uint64_t window_bytes_;
@@ -61,11 +67,15 @@ class ClaimPacer {
 
   TimePoint round_start_{};
   uint64_t round_bytes_ = 0;
-  bool round_full_ = false;      // the window, not the pool, limited this round
-  double best_rate_ = 0;         // at the window before the one being tried
-  bool trying_larger_ = false;
-  uint32_t rounds_until_try_ = 0;
+  bool round_full_ = false;  // the window, not the pool, limited this round
   double bytes_per_second_ = 0;
+
+  Phase phase_ = Phase::kTryLarger;
+  uint64_t held_bytes_;       // the window to fall back to
+  double held_rate_ = 0;      // what it delivers
+  uint32_t rounds_since_larger_ = 0;
+  uint32_t rounds_since_smaller_ = 0;
+  uint32_t smaller_interval_ = 0;
 };
 
 /// True if the tier should leave its next piece to `other`: `other` alone would finish everything that is

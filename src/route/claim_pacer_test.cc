@@ -61,7 +61,17 @@ TEST(ClaimPacerTest, KeepsTheWindowSmallWhereAlargerOneDeliversNoMore) {
   const Device device{150.0 * static_cast<double>(kMiB), std::chrono::microseconds(100)};
   ClaimPacer pacer({});
   device.Run(&pacer, 2 * kGiB);
-  EXPECT_LE(pacer.window_bytes(), 8 * kMiB);
+  EXPECT_LE(pacer.window_bytes(), 16 * kMiB);
+}
+
+TEST(ClaimPacerTest, ShrinksAgainWhenTheLatencyThatNeededALargeWindowIsGone) {
+  ClaimPacer pacer({});
+  const Device far{2.0 * static_cast<double>(kGiB), std::chrono::microseconds(8000)};
+  far.Run(&pacer, 8 * kGiB);
+  EXPECT_GE(pacer.window_bytes(), 16 * kMiB);
+  const Device near{2.0 * static_cast<double>(kGiB), std::chrono::microseconds(100)};
+  near.Run(&pacer, 64 * kGiB);
+  EXPECT_LE(pacer.window_bytes(), 16 * kMiB);
 }
 
 TEST(ClaimPacerTest, NeverExceedsTheWindowButForOnePieceOnAnIdleTier) {
@@ -103,7 +113,7 @@ TEST(ClaimPacerTest, OfTwoTiersAtMostOneDeclines) {
     ClaimPacer pacer({});
     const Device device{mib_per_second * static_cast<double>(kMiB), nanoseconds(0)};
     device.Run(&pacer, 256 * kMiB);
-    while (pacer.in_flight_bytes() > 0) pacer.OnDone(pacer.in_flight_bytes() > kMiB ? kMiB : pacer.in_flight_bytes(), false, TimePoint::max());
+    while (pacer.in_flight_bytes() > 0) pacer.OnDone(kMiB, false, TimePoint::max());
     if (in_flight > 0) pacer.OnClaim(in_flight, TimePoint::max());
     return pacer;
   };
