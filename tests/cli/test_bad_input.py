@@ -4,8 +4,8 @@ from program import ProgramTest
 
 KNOWN_OPTIONS = {
     "replay": ["--tier", "--config", "--policy", "--owner", "--stage", "--high-water", "--age",
-               "--verify", "--bounce", "--deadline", "--hang-after", "--trace", "--format", "--order",
-               "--sessions", "--requests", "--context-max", "--model", "--chunk-bytes",
+               "--verify", "--bounce", "--deadline", "--hang-after", "--trace", "--format",
+               "--order", "--sessions", "--requests", "--context-max", "--model", "--chunk-bytes",
                "--batch-requests", "--batch-tokens", "--host-cache", "--read-buffer", "--forward",
                "--time-scale", "--step-log", "--json", "--keep", "--reopen"],
     "bench": ["--tier", "--config", "--policy", "--mode", "--ceiling", "--chunks", "--steps",
@@ -47,10 +47,12 @@ class BadInputTest(ProgramTest):
         self.expect_refused("--policy best: unknown policy", *self.tiers(), "--policy", "best")
         self.expect_refused("--stage", *self.tiers(), "--stage", "lots")
         self.expect_refused("--model 7B: unknown", *self.tiers(), "--model", "7B")
-        self.expect_refused("--forward roofline: needs --model", *self.tiers(), "--forward", "roofline")
+        self.expect_refused("--forward roofline: needs --model", *self.tiers(),
+                            "--forward", "roofline")
         self.expect_refused("--order", *self.tiers(), "--order", "backwards")
         self.expect_refused("--arrivals", *self.tiers(), "--arrivals", "recorded:")
-        self.expect_refused("--mode all: none of step", *self.tiers(), "--mode", "all", command="bench")
+        self.expect_refused("--mode all: none of step", *self.tiers(), "--mode", "all",
+                            command="bench")
         self.expect_refused("--evict 20%", *self.tiers(), "--evict", "20%", command="bench")
         self.expect_refused("takes one tier", *self.tiers(), "--mode", "single", command="bench")
 
@@ -78,7 +80,7 @@ class BadInputTest(ProgramTest):
         trace = self.root / "trace.jsonl"
         self.expect_refused(str(trace), *self.tiers(), "--trace", str(trace))
         good = '{"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [0]}\n'
-        trace.write_text(good + '{"timestamp": 0, "input_length": -5, "output_length": 1, "hash_ids": [1]}\n')
+        trace.write_text(good + good.replace("512", "-5"))
         self.expect_refused(f"{trace}:2", *self.tiers(), "--trace", str(trace))
         trace.write_text(good + '{"timestamp": 0, "input_len')
         self.expect_refused(f"{trace}:2", *self.tiers(), "--trace", str(trace))
@@ -87,7 +89,8 @@ class BadInputTest(ProgramTest):
         self.expect_refused("builtin:agent", *self.tiers(), "--trace", "builtin:agent,sesions=3")
 
     def test_a_prompt_that_cannot_be_read_at_once(self):
-        self.expect_refused("--read-buffer must be at least", *self.tiers(), "--read-buffer", "1MiB")
+        self.expect_refused("--read-buffer must be at least", *self.tiers(),
+                            "--read-buffer", "1MiB")
 
     def test_an_output_that_cannot_be_written(self):
         self.expect_refused("absent/steps.jsonl", *self.tiers(),

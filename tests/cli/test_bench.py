@@ -27,14 +27,15 @@ class BenchTest(ProgramTest):
         self.assertEqual(policy["tiers"][1]["bytes"], 3 * 6 * 2**20)
 
     def test_a_tier_too_small_for_the_step_is_an_error(self):
-        result = self.run_program("bench", "--tier", f"a={self.tier_a},capacity=5MiB", *SMALL_STEP)
+        result = self.run_program("bench", "--tier", f"a={self.tier_a},capacity=5MiB",
+                                  *SMALL_STEP)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("capacity", result.stderr)
 
     def test_measures_puts_into_a_free_and_a_full_stage(self):
         summary, _ = self.run_json(
-            "bench", "--tier", f"a={self.tier_a},capacity=256MiB,write-limit=4MiB/s", "--mode", "put",
-            "--put-bytes", "1MiB", "--stage", "8MiB", "--steps", "3")
+            "bench", "--tier", f"a={self.tier_a},capacity=256MiB,write-limit=4MiB/s",
+            "--mode", "put", "--put-bytes", "1MiB", "--stage", "8MiB", "--steps", "3")
         put = summary["put"]
         self.assertEqual(len(put["free_s"]), 3)
         self.assertEqual(len(put["full_s"]), 3)
@@ -53,8 +54,9 @@ class BenchTest(ProgramTest):
         summary, _ = self.run_json("bench", *tier, *SMALL_STEP, "--mode", "single")
         self.assertEqual(len(summary["pairs"]["theirs_bytes_per_second"]), 3)
         self.assertGreater(summary["pairs"]["ratio_median"], 0)
-        limited = self.run_program("bench", "--tier", f"a={self.tier_a},capacity=256MiB,limit=9MiB/s",
-                                   *SMALL_STEP, "--ceiling", "fio")
+        limited = self.run_program("bench", "--tier",
+                                   f"a={self.tier_a},capacity=256MiB,limit=9MiB/s", *SMALL_STEP,
+                                   "--ceiling", "fio")
         self.assertEqual(limited.returncode, 2)
         self.assertIn("fio does not see limit=", limited.stderr)
 

@@ -75,8 +75,8 @@ class ReplayTest(ProgramTest):
                 flip_byte(path, 4711)
         wrong = self.run_program("replay", *self.tiers(), *SMALL_TRACE, "--verify", "off")
         self.assertEqual(wrong.returncode, 1, wrong.stdout)
-        self.assertRegex(wrong.stderr, r"wrong byte: chunk [0-9a-f]{64} at offset 4711, delivered by "
-                                       r"(fast|slow|fast\+slow)")
+        self.assertRegex(wrong.stderr, r"wrong byte: chunk [0-9a-f]{64} at offset 4711, "
+                                       r"delivered by (fast|slow|fast\+slow)")
 
     def test_an_interrupt_prints_what_was_measured(self):
         arguments = [PROGRAM, "replay", *self.tiers(), *SMALL_TRACE, "--forward", "constant=1h"]
