@@ -119,10 +119,11 @@ def stages():
             *build("clang"), ctest("clang", *labels("unit", "fuzz")))),
         Stage("asan", "address and undefined-behaviour sanitizers", 6, (
             *build("asan"),
-            ctest("asan", *labels("unit", "io", "fault", "sim", "stress", "install"),
+            ctest("asan", *labels("unit", "io", "engine", "fault", "sim", "stress", "install"),
                   env=ASAN_ENV))),
         Stage("tsan", "thread sanitizer", 4, (
-            *build("tsan"), ctest("tsan", *labels("io", "fault", "stress"), env=TSAN_ENV))),
+            *build("tsan"),
+            ctest("tsan", *labels("io", "engine", "fault", "stress"), env=TSAN_ENV))),
         Stage("shared", "shared library, installed, used by a project of its own", 1.5, (
             *build("shared", "kvs_installed", "examples"), ctest("shared", *labels("install")))),
         Stage("tidy", "clang-tidy 14, .clang-tidy", 10, (

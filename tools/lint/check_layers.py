@@ -45,7 +45,7 @@ TESTS_ONLY = {"gtest", "gmock", "benchmark"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SYSTEM = re.compile(
     r"(sys|linux|netinet|asm)/|(unistd|fcntl|poll|signal|sched|time|errno|dirent|pthread|dlfcn|"
-    r"getopt|immintrin|nmmintrin|cpuid)\.h$")
+    r"getopt|spawn|immintrin|nmmintrin|cpuid)\.h$")
 EFFECTS = re.compile(
     r"(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future|random|iostream|"
     r"fstream|syncstream|cstdio|ctime)$")
