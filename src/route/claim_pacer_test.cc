@@ -41,6 +41,7 @@ struct Device {
       done += flying.front().bytes;
       flying.pop_front();
     }
+    for (const Flying& rest : flying) pacer->OnDone(rest.bytes, true, now);
     return static_cast<double>(bytes) / 4 / std::chrono::duration<double>(now - measured_from).count();
   }
 };
