@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ TEST(StepLogTest, ALineHasWhatAnotherPolicyNeedsToReplayTheStep) {
   StepRecord record;
   record.step = 3;
   record.policy = "kvstream";
+  record.bound_s = std::numeric_limits<double>::infinity();
   record.demand_bytes = 600;
   record.chunk_bytes = 300;
   record.sample = &sample;
@@ -36,6 +38,7 @@ TEST(StepLogTest, ALineHasWhatAnotherPolicyNeedsToReplayTheStep) {
   const auto json = nlohmann::json::parse(line);
   EXPECT_EQ(json["step"], 3);
   EXPECT_EQ(json["retrieval_s"], 1.5);
+  EXPECT_TRUE(json["bound_s"].is_null()) << "JSON has no infinity";
   EXPECT_EQ(json["read_twice_bytes"], 5);
   EXPECT_EQ(json["tiers"][0]["name"], "nv\"me");
   EXPECT_EQ(json["tiers"][0]["read_busy_s"], 1.0);
