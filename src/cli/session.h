@@ -20,7 +20,7 @@ class Session {
 
   /// Waits until every staged write is settled. kTimeout.
   Status Flush();
-  /// Forgets the chunks on every tier; their files are unlinked before this returns. kTimeout.
+  /// Forgets the chunks on every tier; their files are gone once Close has returned. kTimeout.
   Status Remove(std::span<const ChunkKey> keys);
   /// Closes the engine, which is gone afterwards. Idempotent. kTimeout if the kernel still holds
   /// memory of a read: then that memory must not be freed, and the process should end with
