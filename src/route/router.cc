@@ -33,11 +33,10 @@ void Router::RemoveChunk(JobId id, uint32_t item) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
   Job& job = found->second;
-  const PoolChunk& chunk = ChunkOf(job, item);
   for (HolderClass& held : job.classes) {
     const auto gone = std::ranges::remove_if(held.ranges, [&](const Range& range) {
       if (range.item != item) return false;
-      Take(held, chunk, range.first_block, range.block_count);
+      Take(held, ChunkOf(job, item), range.first_block, range.block_count);
       return true;
     });
     held.ranges.erase(gone.begin(), gone.end());

@@ -39,7 +39,7 @@ class Router {
   void AddJob(JobId job, std::span<const PoolChunk> chunks);
   /// Forgets the job and its unread pieces.
   void RemoveJob(JobId job);
-  /// Takes the chunk's unread pieces out of the pool.
+  /// Takes the chunk's unread pieces out of the pool, if it has any there.
   void RemoveChunk(JobId job, uint32_t item);
   /// Puts blocks back that were claimed and not read; from now on `holders` may read the chunk.
   void Return(const Claim& claim, TierMask holders);
