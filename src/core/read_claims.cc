@@ -61,6 +61,7 @@ bool ReadScheduler::ClaimPiece(uint32_t tier, TimePoint now, ReadOp* op) {
     router_.Return(claim, chunk.holders);
     return false;
   }
+  if (router_.unread_bytes() == 0) shared_.wake.memory = true;  // the endgame's ticks begin
   Issue(tier, claim, must_bounce || (fits && NearEnd(tier)), now, op);
   return true;
 }
@@ -153,6 +154,8 @@ void ReadScheduler::Issue(uint32_t tier, const route::Claim& claim, bool bounce,
 void ReadScheduler::Track(OpId id, InFlight operation, TimePoint now) {
   Tier& tier = tiers_[operation.tier];
   if (tier.in_flight++ == 0) tier.busy_since = now;
+  // Whoever keeps the time has to look whether it comes back; later ones are due later.
+  if (in_flight_.empty()) shared_.wake.memory = true;
   in_flight_.emplace(id, std::move(operation));
 }
 
@@ -170,6 +173,7 @@ void ReadScheduler::OnTierOutcome(uint32_t tier, const ReadResult& result, TimeP
 
 /// Stops claiming from a tier, and takes back what it has in flight in engine memory.
 void ReadScheduler::SetAside(uint32_t tier) {
+  shared_.wake.memory = true;  // the time of the probe is new
   RefreshUsable();
   std::vector<route::Claim> taken;
   for (auto& [id, operation] : in_flight_) {
@@ -227,7 +231,10 @@ void ReadScheduler::Tick(TimePoint now) {
 
 TimePoint ReadScheduler::NextTick(TimePoint now) const {
   TimePoint next = kNoDeadline;
-  for (const auto& [id, job] : jobs_) next = std::min(next, job.deadline);
+  for (const auto& [id, job] : jobs_) {
+    // What is late already waits only for the kernel to let go of the caller's memory.
+    if (job.deadline > now) next = std::min(next, job.deadline);
+  }
   for (const auto& [id, operation] : in_flight_) {
     if (!operation.hung) next = std::min(next, operation.issued + shared_.options.hang_after);
   }

@@ -229,6 +229,7 @@ void ReadScheduler::Finish(OpId id, ReadResult result, TimePoint now) {
   Untrack(operation, now);
   Tier& tier = tiers_[operation.tier];
   if (operation.kind == ReadOp::Kind::kProbe) {
+    shared_.wake.memory = true;  // the time of the next probe is new
     if (tier.health.OnProbeDone(result.outcome == ReadOutcome::kFound, now)) {
       tier.pacer.Restart();
       RefreshUsable();

@@ -196,6 +196,7 @@ bool Stager::NextBlocks(uint32_t tier, FlushReason reason, TimePoint now, WriteO
 void Stager::Track(OpId id, InFlight operation, TimePoint now) {
   Tier& self = tiers_[operation.tier];
   if (self.in_flight++ == 0) self.busy_since = now;
+  if (in_flight_.empty()) shared_.wake.memory = true;  // as for reads
   self.unlinking_bytes += operation.unlink.reserved_bytes;
   in_flight_.emplace(id, std::move(operation));
 }
@@ -214,6 +215,7 @@ void Stager::Finish(OpId id, WriteResult result, TimePoint now) {
     case WriteOp::Kind::kAbandon: return FinishClose(operation, result, now);
     case WriteOp::Kind::kUnlink: return FinishUnlink(operation, result);
     case WriteOp::Kind::kProbe:
+      shared_.wake.memory = true;  // the time of the next probe is new
       if (self.health.OnProbeDone(result.ok, now)) shared_.wake.write |= shared_.Bit(operation.tier);
   }
 }
@@ -278,7 +280,9 @@ void Stager::OnTierOutcome(uint32_t tier, WriteResult result, TimePoint now) {
   ++shared_.stats.tiers[tier].io_errors;
   // A full file system is no fault of the tier: it loses copies, it is not set aside.
   if (result.errno_value == ENOSPC || result.errno_value == EDQUOT) return;
-  if (tiers_[tier].health.OnError(now)) DropCopiesOf(tier, DropReason::kTierDown);
+  if (!tiers_[tier].health.OnError(now)) return;
+  shared_.wake.memory = true;  // the time of the probe is new
+  DropCopiesOf(tier, DropReason::kTierDown);
 }
 
 void Stager::SetReady(uint32_t tier) {
