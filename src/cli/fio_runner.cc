@@ -60,14 +60,21 @@ Result<std::string> RunProgram(std::vector<std::string> arguments, int* status) 
   return output;
 }
 
+// fio takes no longer value for an option.
+constexpr size_t kFileListCharsMax = 4000;
+
+// As many of the files as fio takes; it reads them again when the job is longer.
 std::string FileList(std::span<const std::filesystem::path> files) {
   std::string list;
   for (const auto& file : files) {
-    if (!list.empty()) list += ':';
+    std::string escaped;
     for (char c : file.string()) {
-      if (c == ':' || c == '\\') list += '\\';  // fio's separator and its escape
-      list += c;
+      if (c == ':' || c == '\\') escaped += '\\';  // fio's separator and its escape
+      escaped += c;
     }
+    if (!list.empty() && list.size() + 1 + escaped.size() > kFileListCharsMax) break;
+    if (!list.empty()) list += ':';
+    list += escaped;
   }
   return list;
 }

@@ -23,6 +23,13 @@ TEST(FioRunnerTest, NamesFilesWithFiosOwnEscapes) {
   EXPECT_FALSE(Has(arguments, "--time_based"));
 }
 
+TEST(FioRunnerTest, NamesNoMoreFilesThanFioTakes) {
+  const std::vector<std::filesystem::path> files(200, "/tier/" + std::string(90, 'x') + ".kv");
+  for (const std::string& argument : FioArguments(files, {kMiB, 16, "io_uring"}, kGiB, {})) {
+    EXPECT_LE(argument.size(), 4096u + std::string("--filename=").size());
+  }
+}
+
 TEST(FioRunnerTest, ThreadsShareTheBytes) {
   const std::filesystem::path files[] = {"/a/x.kv"};
   const auto bytes = FioArguments(files, {kMiB, 16, "psync"}, kGiB, {});
