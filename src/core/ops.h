@@ -83,6 +83,8 @@ struct WriteOp {
 struct WriteResult {
   bool ok = false;
   int errno_value = 0;
+  /// kPublish that failed, kAbandon: the temporary file is still there. Another kAbandon tries again.
+  bool temp_left = false;
 };
 
 /// For the memory lane.

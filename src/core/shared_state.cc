@@ -1,5 +1,7 @@
 #include "core/shared_state.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace kvstream::core {
@@ -14,27 +16,45 @@ std::vector<uint64_t> Capacities(const CoreOptions& options) {
 }  // namespace
 
 void UnlinkQueue::Push(Item item) {
-  names_.insert({item.meta->ns, item.meta->key});
+  if (item.temp_of == 0) names_.insert({item.meta->ns, item.meta->key});
   reserved_bytes_ += item.reserved_bytes;
   waiting_.push_back(std::move(item));
 }
 
 UnlinkQueue::Item UnlinkQueue::Pop() {
-  KVS_ASSERT(!waiting_.empty());
+  if (waiting_.empty()) {
+    KVS_ASSERT(!failed_.empty());
+    Item item = std::move(failed_.front().item);
+    failed_.pop_front();
+    return item;
+  }
   Item item = std::move(waiting_.front());
   waiting_.pop_front();
   reserved_bytes_ -= item.reserved_bytes;
   return item;
 }
 
-void UnlinkQueue::Done(const chunk::ChunkMeta& meta) {
-  const auto found = names_.find({meta.ns, meta.key});
+void UnlinkQueue::Done(const Item& item) {
+  if (item.temp_of != 0) return;
+  const auto found = names_.find({item.meta->ns, item.meta->key});
   KVS_ASSERT(found != names_.end());
   names_.erase(found);
 }
 
+void UnlinkQueue::Failed(Item item, TimePoint retry_at) {
+  KVS_ASSERT(failed_.empty() || failed_.back().retry_at <= retry_at);
+  failed_.push_back({std::move(item), retry_at});
+}
+
 bool UnlinkQueue::Concerns(NamespaceId ns, const ChunkKey& key) const {
   return names_.contains({ns, key});
+}
+
+bool UnlinkQueue::HasFailed(NamespaceId ns, const ChunkKey& key) const {
+  return std::ranges::any_of(failed_, [&](const Retry& retry) {
+    const chunk::ChunkMeta& meta = *retry.item.meta;
+    return retry.item.temp_of == 0 && meta.ns == ns && meta.key == key;
+  });
 }
 
 SharedState::SharedState(const CoreOptions& core_options)

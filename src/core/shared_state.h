@@ -44,24 +44,33 @@ struct WakeMask {
   bool memory = false;
 };
 
-/// Files to remove on one tier, oldest first.
+/// Files to remove on one tier, oldest first. One that cannot be removed is tried again later: as long
+/// as it is there it takes space, and a scan or a discovering lookup would find it.
 class UnlinkQueue {
  public:
   struct Item {
     chunk::MetaRef meta;
     uint64_t reserved_bytes = 0;  ///< Given back when the file is gone.
+    uint64_t temp_of = 0;         ///< If not 0: the temporary file of this copy, not the published one.
   };
 
   void Push(Item item);
-  bool empty() const { return waiting_.empty(); }
-  /// What the waiting items will give back.
+  bool empty() const { return waiting_.empty() && failed_.empty(); }
+  /// Whether Pop may be called.
+  bool HasDue(TimePoint now) const { return !waiting_.empty() || retry_at() <= now; }
+  TimePoint retry_at() const { return failed_.empty() ? kNoDeadline : failed_.front().retry_at; }
+  /// What the items that have not failed yet will give back.
   uint64_t reserved_bytes() const { return reserved_bytes_; }
   Item Pop();
-  /// The file is gone, or cannot be removed.
-  void Done(const chunk::ChunkMeta& meta);
+  /// A popped item's file is gone.
+  void Done(const Item& item);
+  /// It could not be removed. `retry_at` is never earlier than that of a call before.
+  void Failed(Item item, TimePoint retry_at);
   /// Whether a removal of this chunk's file waits or runs: until then no new version may be published,
   /// since both have one name.
   bool Concerns(NamespaceId ns, const ChunkKey& key) const;
+  /// Whether that removal has failed and waits to be tried again.
+  bool HasFailed(NamespaceId ns, const ChunkKey& key) const;
 
  private:
   struct Name {
@@ -73,8 +82,14 @@ class UnlinkQueue {
     size_t operator()(const Name& name) const { return chunk::ChunkKeyHash{}(name.key) ^ name.ns; }
   };
 
+  struct Retry {
+    Item item;
+    TimePoint retry_at;
+  };
+
   std::deque<Item> waiting_;
-  uint64_t reserved_bytes_ = 0;
+  std::deque<Retry> failed_;  // by time
+  uint64_t reserved_bytes_ = 0;  // of waiting_
   std::unordered_multiset<Name, NameHash> names_;
 };
 

@@ -224,7 +224,7 @@ void Stager::SettleIfDone(uint32_t stage) {
   if (ok) jobs_.at(job).written[item] = staged.meta;
   orders_.erase(staged.order);
   staged_.erase(stage);
-  SettleNow(job, item, ok, tiers, bytes);
+  SettleNow(job, item, ok, ok ? tiers : TierMask{0}, bytes);
 }
 
 void Stager::ReadsBegan() { forward_open_ = false; }

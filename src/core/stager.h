@@ -142,11 +142,12 @@ class Stager final : public StageLender {
   uint64_t EvictFor(uint32_t tier, uint64_t bytes);
   std::optional<FlushReason> Gate(uint32_t tier, TimePoint now) const;
   const Staged* OldestOn(uint32_t tier) const;
+  TimePoint NextAge(const Tier& tier, TimePoint now) const;
 
   void Track(OpId id, InFlight operation, TimePoint now);
   void FinishBlocks(const InFlight& operation, WriteResult result, TimePoint now);
   void FinishClose(const InFlight& operation, WriteResult result, TimePoint now);
-  void FinishUnlink(const InFlight& operation, WriteResult result);
+  void FinishUnlink(const InFlight& operation, WriteResult result, TimePoint now);
   void OnTierOutcome(uint32_t tier, WriteResult result, TimePoint now);
   void DropCopiesOf(uint32_t tier, DropReason reason);
   void DropCopy(uint32_t stage, uint32_t tier, DropReason reason);

@@ -12,6 +12,8 @@ namespace {
 constexpr uint32_t kBlocksPerOp = 4;
 /// Copies a tier writes at the same time.
 constexpr size_t kActiveCopiesMax = 4;
+/// Until a file that could not be removed is tried again.
+constexpr auto kUnlinkRetryInterval = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -72,13 +74,15 @@ bool Stager::NextProbe(uint32_t tier, TimePoint now, WriteOp* op) {
 /// mounted with discard).
 bool Stager::NextUnlink(uint32_t tier, bool urgent, TimePoint now, WriteOp* op) {
   UnlinkQueue& unlinks = shared_.unlinks[tier];
-  if (!urgent || unlinks.empty() || !tiers_[tier].ready) return false;
+  if (!urgent || !unlinks.HasDue(now) || !tiers_[tier].ready) return false;
   UnlinkQueue::Item item = unlinks.Pop();
+  const auto kind = WriteOp::Kind::kUnlink;
   *op = WriteOp{};
-  op->kind = WriteOp::Kind::kUnlink;
+  op->kind = item.temp_of == 0 ? kind : WriteOp::Kind::kAbandon;
   op->id = shared_.next_op++;
+  op->copy = item.temp_of;
   op->meta = item.meta;
-  Track(op->id, {.kind = op->kind, .tier = tier, .issued = now, .unlink = std::move(item)}, now);
+  Track(op->id, {.kind = kind, .tier = tier, .issued = now, .unlink = std::move(item)}, now);
   return true;
 }
 
@@ -109,6 +113,11 @@ bool Stager::BeginCopy(uint32_t tier, bool* want_unlink) {
   const uint32_t stage = self.queue.front();
   const Staged& staged = staged_.at(stage);
   if (!staged.sealed) return false;
+  if (shared_.unlinks[tier].HasFailed(staged.meta->ns, staged.meta->key)) {
+    DropCopy(stage, tier, DropReason::kIoError);
+    SettleIfDone(stage);
+    return true;
+  }
   if (NameBusy(tier, staged)) {
     *want_unlink = true;
     return false;
@@ -213,7 +222,7 @@ void Stager::Finish(OpId id, WriteResult result, TimePoint now) {
     case WriteOp::Kind::kBlocks: return FinishBlocks(operation, result, now);
     case WriteOp::Kind::kPublish:
     case WriteOp::Kind::kAbandon: return FinishClose(operation, result, now);
-    case WriteOp::Kind::kUnlink: return FinishUnlink(operation, result);
+    case WriteOp::Kind::kUnlink: return FinishUnlink(operation, result, now);
     case WriteOp::Kind::kProbe:
       shared_.wake.memory = true;  // the time of the next probe is new
       if (self.health.OnProbeDone(result.ok, now)) shared_.wake.write |= shared_.Bit(operation.tier);
@@ -256,23 +265,28 @@ void Stager::FinishClose(const InFlight& operation, WriteResult result, TimePoin
       ++shared_.stats.tiers[operation.tier]
             .dropped_copies[static_cast<size_t>(DropReason::kIoError)];
     }
-    shared_.index.ReleaseSpace(operation.tier, file_bytes);
+    if (result.temp_left) {
+      shared_.unlinks[operation.tier].Push({staged.meta, file_bytes, operation.stage});
+    } else {
+      shared_.index.ReleaseSpace(operation.tier, file_bytes);
+    }
   }
   SettleIfDone(operation.stage);
   OnTierOutcome(operation.tier, result, now);
 }
 
-void Stager::FinishUnlink(const InFlight& operation, WriteResult result) {
+void Stager::FinishUnlink(const InFlight& operation, WriteResult result, TimePoint now) {
   Tier& self = tiers_[operation.tier];
   KVS_ASSERT(self.unlinking_bytes >= operation.unlink.reserved_bytes);
   self.unlinking_bytes -= operation.unlink.reserved_bytes;
-  shared_.unlinks[operation.tier].Done(*operation.unlink.meta);
+  UnlinkQueue& unlinks = shared_.unlinks[operation.tier];
   if (result.ok) {
-    shared_.index.ReleaseSpace(operation.tier, operation.unlink.reserved_bytes);
-  } else {
-    // The file is still there, so its bytes stay counted; the next scan finds it.
-    ++shared_.stats.tiers[operation.tier].io_errors;
+    unlinks.Done(operation.unlink);
+    return shared_.index.ReleaseSpace(operation.tier, operation.unlink.reserved_bytes);
   }
+  ++shared_.stats.tiers[operation.tier].io_errors;
+  unlinks.Failed(operation.unlink, now + kUnlinkRetryInterval);
+  shared_.wake.memory = true;  // the time of the retry is new
 }
 
 void Stager::OnTierOutcome(uint32_t tier, WriteResult result, TimePoint now) {
@@ -309,33 +323,46 @@ void Stager::Tick(TimePoint now) {
       DropCopy(stage, tier, DropReason::kAge);
       SettleIfDone(stage);
     }
-    const bool work = !self.queue.empty() || !self.active.empty() || !shared_.unlinks[tier].empty();
+    const bool work =
+        !self.queue.empty() || !self.active.empty() || shared_.unlinks[tier].HasDue(now);
     if (self.health.ProbeDue(now) || (work && Gate(tier, now))) shared_.wake.write |= shared_.Bit(tier);
   }
 }
 
 TimePoint Stager::NextTick(TimePoint now) const {
   TimePoint next = kNoDeadline;
-  const WriteOptions& options = shared_.options.write;
   for (const auto& [id, operation] : in_flight_) {
     if (!operation.hung) next = std::min(next, operation.issued + shared_.options.hang_after);
   }
   for (uint32_t tier = 0; tier < tiers_.size(); ++tier) {
     const Tier& self = tiers_[tier];
-    next = std::min(next, self.health.probe_at());
-    if (!self.queue.empty()) {
-      const TimePoint since = staged_.at(self.queue.front()).since;
-      const TimePoint flush_at = since + options.age_max;
-      next = std::min(next, flush_at > now ? flush_at : since + 2 * options.age_max);
-    }
-    const bool work = !self.queue.empty() || !self.active.empty() || !shared_.unlinks[tier].empty();
+    next = std::min({next, self.health.probe_at(), NextAge(self, now)});
+    const TimePoint retry_at = shared_.unlinks[tier].retry_at();
+    if (retry_at > now) next = std::min(next, retry_at);
+    const bool work =
+        !self.queue.empty() || !self.active.empty() || shared_.unlinks[tier].HasDue(now);
     const bool reading = shared_.open_read_jobs > 0 || shared_.step_open;
     if (work && !reading && shared_.reads_idle_since != TimePoint::min()) {
-      const TimePoint idle_at = shared_.reads_idle_since + options.idle_delay;
+      const TimePoint idle_at = shared_.reads_idle_since + shared_.options.write.idle_delay;
       if (idle_at > now) next = std::min(next, idle_at);
     }
   }
   return next;
+}
+
+/// When one of the tier's copies will be old enough to go out during reads, or too old to be begun.
+TimePoint Stager::NextAge(const Tier& tier, TimePoint now) const {
+  const auto age_max = shared_.options.write.age_max;
+  TimePoint next = kNoDeadline;
+  for (const uint32_t stage : tier.active) {
+    const TimePoint flush_at = staged_.at(stage).since + age_max;
+    if (flush_at > now) next = std::min(next, flush_at);
+  }
+  if (tier.queue.empty()) return next;
+  const auto flush_at = [&](uint32_t stage) { return staged_.at(stage).since + age_max; };
+  next = std::min(next, flush_at(tier.queue.front()) + age_max);
+  const auto young = std::ranges::upper_bound(tier.queue, now, {}, flush_at);
+  return young == tier.queue.end() ? next : std::min(next, flush_at(*young));
 }
 
 std::chrono::nanoseconds Stager::busy(uint32_t tier, TimePoint now) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.h"
 #include "chunk/footer.h"
@@ -23,7 +24,7 @@ uint64_t PaddedBytes(uint64_t bytes) {
   return (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
 }
 
-core::WriteResult ResultOf(int error) { return {error >= 0, error < 0 ? -error : 0}; }
+core::WriteResult ResultOf(int error) { return {error >= 0, error < 0 ? -error : 0, false}; }
 
 }  // namespace
 
@@ -33,8 +34,8 @@ WriteLane::WriteLane(const LaneContext& context, std::unique_ptr<io::IoBackend> 
 void WriteLane::Close() {
   KVS_ASSERT(idle());
   for (auto& [copy, file] : copies_) {
-    context_.files.Close(file.temp.fd);
-    context_.directory.DiscardTemp(file.temp.path);
+    if (file.temp.fd >= 0) context_.files.Close(file.temp.fd);
+    context_.directory.DiscardTemp(file.temp.path);  // what stays goes at the next scan
   }
   copies_.clear();
   backend_.Close();
@@ -95,7 +96,7 @@ void WriteLane::Start(std::unique_ptr<Operation> operation) {
     case core::WriteOp::Kind::kUnlink: return Finish(op.id, Unlink(op));
     case core::WriteOp::Kind::kProbe: {
       const Status writable = context_.directory.CheckWritable();
-      return Finish(op.id, {writable.has_value(), writable ? 0 : writable.error().errno_value()});
+      return Finish(op.id, {writable.has_value(), writable ? 0 : writable.error().errno_value(), false});
     }
   }
 }
@@ -158,7 +159,7 @@ void WriteLane::StartBlocks(std::unique_ptr<Operation> owned) {
     const core::OpId id = op.id;
     const int error = fd.error().errno_value() != 0 ? fd.error().errno_value() : EIO;
     Release(operation);
-    return Finish(id, {false, error});
+    return Finish(id, {false, error, false});
   }
   operation->transfer.owner = operation;
   operation->transfer.Prepare(io::IoRequest::Kind::kWrite, *fd,
@@ -172,7 +173,7 @@ void WriteLane::StartPublish(std::unique_ptr<Operation> owned) {
   std::byte* block = context_.blocks.TryTake();
   if (block == nullptr) {
     // Cannot happen while the pool is larger than the window of writes; the copy is lost, not the lane.
-    return Finish(operation->op.id, {false, ENOMEM});
+    return Finish(operation->op.id, {false, ENOMEM, Abandon(operation->op).temp_left});
   }
   active_.emplace(operation, std::move(owned));
   operation->blocks.push_back(block);
@@ -193,44 +194,57 @@ void WriteLane::StartPublish(std::unique_ptr<Operation> owned) {
 void WriteLane::End(Operation* operation) {
   const core::WriteOp op = operation->op;
   core::WriteResult result = ResultOf(-operation->transfer.errno_value);
-  if (operation->transfer.short_read) result = {false, EIO};  // a write that ended short
+  if (operation->transfer.short_read) result = {false, EIO, false};  // a write that ended short
   Release(operation);
   if (op.kind == core::WriteOp::Kind::kPublish) {
     if (result.ok) {
       result = Publish(op);
     } else {
-      Abandon(op);
+      result.temp_left = Abandon(op).temp_left;
     }
   }
   Finish(op.id, result);
 }
 
 core::WriteResult WriteLane::Publish(const core::WriteOp& op) {
-  const auto found = copies_.find(op.copy);
-  const tier::TempFile temp = found->second.temp;
-  copies_.erase(found);
-  const int closed = context_.files.Close(temp.fd);
+  tier::TempFile& temp = copies_.at(op.copy).temp;
+  const int closed = context_.files.Close(std::exchange(temp.fd, -1));
   const int published = closed < 0 ? closed
                                    : context_.directory.Publish(
                                          temp.path, context_.namespaces.FingerprintOf(op.meta->ns),
                                          op.meta->key);
-  if (published < 0) context_.directory.DiscardTemp(temp.path);
-  return ResultOf(published);
+  core::WriteResult result = ResultOf(published);
+  if (result.ok) {
+    copies_.erase(op.copy);
+  } else {
+    result.temp_left = RemoveTemp(op.copy) < 0;
+  }
+  return result;
 }
 
 core::WriteResult WriteLane::Abandon(const core::WriteOp& op) {
-  const auto found = copies_.find(op.copy);
-  if (found == copies_.end()) return {true, 0};  // its file could not be created
-  const tier::TempFile temp = found->second.temp;
+  const int removed = RemoveTemp(op.copy);
+  core::WriteResult result = ResultOf(removed);
+  result.temp_left = removed < 0;
+  return result;
+}
+
+/// Removes the copy's temporary file. 0, or a negative errno: then its name is kept for another try.
+int WriteLane::RemoveTemp(uint64_t copy) {
+  const auto found = copies_.find(copy);
+  if (found == copies_.end()) return 0;  // it could not be created
+  tier::TempFile& temp = found->second.temp;
+  if (temp.fd >= 0) context_.files.Close(std::exchange(temp.fd, -1));
+  const int removed = context_.directory.DiscardTemp(temp.path);
+  if (removed < 0 && removed != -ENOENT) return removed;
   copies_.erase(found);
-  context_.files.Close(temp.fd);
-  return ResultOf(context_.directory.DiscardTemp(temp.path));
+  return 0;
 }
 
 core::WriteResult WriteLane::Unlink(const core::WriteOp& op) {
   const int result = context_.directory.RemoveChunk(
       context_.namespaces.FingerprintOf(op.meta->ns), op.meta->key);
-  return result == -ENOENT ? core::WriteResult{true, 0} : ResultOf(result);
+  return result == -ENOENT ? core::WriteResult{true, 0, false} : ResultOf(result);
 }
 
 void WriteLane::Release(Operation* operation) {

@@ -51,6 +51,7 @@ class WriteLane {
   void StartBlocks(std::unique_ptr<Operation> operation);
   void StartPublish(std::unique_ptr<Operation> operation);
   core::WriteResult Abandon(const core::WriteOp& op);
+  int RemoveTemp(uint64_t copy);
   core::WriteResult Unlink(const core::WriteOp& op);
   core::WriteResult Publish(const core::WriteOp& op);
   Result<int> FileOf(const core::WriteOp& op);
