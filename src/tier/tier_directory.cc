@@ -34,6 +34,7 @@ Status TierDirectory::CreateNamespace(const Identity& identity) {
   const std::string directory = NamespacePath(fingerprint);
   const std::string path = directory + "/" + kNamespaceFileName;
   const std::lock_guard lock(control_mutex_);
+  KVS_TRY(CheckPresent());  // never under a mount point whose tier has gone
   KVS_TRY(files_.EnsureDirectory(directory));
   const Result<std::string> found = files_.ReadWhole(path, kNamespaceFileBytesMax);
   if (found) {

@@ -62,6 +62,14 @@ TEST_F(TierDirectoryTest, DamagedNamespaceFileIsWrittenAnew) {
   }
 }
 
+TEST_F(TierDirectoryTest, NothingIsMadeWhereTheTierHasGone) {
+  fs::rename(dir_.File(".kvstream"), dir_.File("elsewhere"));
+  const Identity other = TestIdentity("other");
+  ExpectError(tier_->CreateNamespace(other), ErrorCode::kNotFound, "tier");
+  EXPECT_FALSE(fs::exists(
+      dir_.File(chunk::NamespaceDirectoryName(chunk::Fingerprint::Of(other)))));
+}
+
 TEST_F(TierDirectoryTest, ForeignAndNewerNamespacesAreRefused) {
   auto other = tier_->CreateNamespace(TestIdentity("other"));
   ASSERT_TRUE(other.has_value());
