@@ -148,7 +148,7 @@ class KVS_EXPORT Engine {
 
   /// Fills results[i] for keys[i]; the spans have equal length. With `lease` the hits are protected from
   /// eviction until Release, a read that names the lease, or EngineOptions::lease_ttl; returns its id
-  /// (0 without hits or without `lease`). Never blocks, makes no system call.
+  /// (0 without hits or without `lease`). Never blocks; without `lease` it makes no system call.
   LeaseId Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<LookupResult> results,
                  bool lease = false);
 

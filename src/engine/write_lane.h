@@ -15,7 +15,7 @@
 namespace kvstream::engine {
 
 /// Writes of one tier: temporary files, footers, renames, unlinks; also the tier's other slow business
-/// (namespace directories, scan, snapshot), which is posted as tasks.
+/// (namespace directories, snapshot), which is posted as tasks.
 class WriteLane {
  public:
   /// `backend` is the lane's alone. LaneContext::blocks serves writes that O_DIRECT would refuse.

@@ -26,7 +26,8 @@ struct Claim {
 ///
 /// A job's chunks stand in prefix order. Tier 0 claims from the front, the last tier from the back, the
 /// tiers between from their share of the way, so that they meet (M4 of the paper, Sec 4.1). Pieces that
-/// fewer tiers hold are claimed first: without that, partial copies cost 11-37 % (docs/architecture.md).
+/// fewer tiers hold are claimed first; docs/architecture.md, "Exclusive pieces first", shows what it costs
+/// not to.
 /// Which tiers may read a chunk at all is the assignment's to say; that alone tells the comparison
 /// policies from meet-in-the-middle.
 ///
