@@ -112,6 +112,7 @@ void Core::Remove(NamespaceId ns, std::span<const ChunkKey> keys, TierMask tiers
     shared_.DropCopies(slot, tiers);
     shared_.index.Unpin(slot);
   }
+  shared_.wake.memory = true;  // unlinks wait for the idle delay
 }
 
 JobId Core::Read(NamespaceId ns, std::vector<ReadRequest> items, TimePoint deadline, LeaseId lease,
@@ -229,8 +230,12 @@ void Core::AddOne(uint32_t tier, const FoundChunk& found) {
     const ChunkIndex::Entry& entry = shared_.index.entry(slot);
     const bool held = (entry.holders & shared_.Bit(tier)) != 0;
     if (entry.meta->write_id == meta.write_id) {
-      if (held) return shared_.index.MarkSeen(slot, tier);
-      return shared_.index.AddCopy(slot, tier, kind);
+      const bool counted = (entry.owned & shared_.Bit(tier)) != 0;
+      if (held && (counted || !found.owned)) return shared_.index.MarkSeen(slot, tier);
+      shared_.index.Pin(slot);
+      if (held) shared_.index.DropCopy(slot, tier);  // a read had met it: whose it is, is known now
+      shared_.index.AddCopy(slot, tier, kind);
+      return shared_.index.Unpin(slot);
     }
     if (entry.stage != 0 || entry.meta->generation_ns >= meta.generation_ns) {
       if (held || !found.owned) return;
@@ -238,10 +243,7 @@ void Core::AddOne(uint32_t tier, const FoundChunk& found) {
       shared_.wake.write |= shared_.Bit(tier);
       return;
     }
-    shared_.index.Pin(slot);
-    shared_.DropCopies(slot, static_cast<TierMask>(~shared_.Bit(tier)));
-    if (held) ForgetFile(slot, tier);  // the file under this name is the one that was found
-    shared_.index.Unpin(slot);
+    DropOlder(slot, tier);
   }
   slot = shared_.index.SetVersion(found.meta);
   shared_.index.AddCopy(slot, tier, kind);
@@ -254,16 +256,23 @@ void Core::ScanEnds(uint32_t tier, bool complete, TimePoint now) {
   shared_.index.VisitCopies(tier, [&](Slot slot) {
     if ((shared_.index.entry(slot).seen & shared_.Bit(tier)) == 0) gone.push_back(slot);
   });
-  for (const Slot slot : gone) ForgetFile(slot, tier);
+  for (const Slot slot : gone) shared_.ForgetCopy(slot, tier);
 }
 
-/// Drops a copy whose file is gone already, so that nothing has to be unlinked.
-void Core::ForgetFile(Slot slot, uint32_t tier) {
-  const ChunkIndex::Entry& entry = shared_.index.entry(slot);
-  const bool owned = (entry.owned & shared_.Bit(tier)) != 0;
-  const uint64_t bytes = entry.meta->FileBytes();
-  shared_.index.DropCopy(slot, tier);
-  if (owned) shared_.index.ReleaseSpace(tier, bytes);
+/// A newer version was found on `tier`: drops the copies of the one the index knows.
+void Core::DropOlder(Slot slot, uint32_t tier) {
+  shared_.index.Pin(slot);
+  for (uint32_t other = 0; other < shared_.options.tier_count(); ++other) {
+    if ((shared_.index.entry(slot).holders & shared_.Bit(other)) == 0) continue;
+    // On this tier the name is that of the file just found. Before a tier is scanned the index has
+    // only a snapshot's word for what is there; the scan will tell what has to go.
+    if (other == tier || !stager_.ready(other)) {
+      shared_.ForgetCopy(slot, other);
+    } else {
+      shared_.DropCopy(slot, other);
+    }
+  }
+  shared_.index.Unpin(slot);
 }
 
 void Core::SetReady(uint32_t tier, TimePoint now) {

@@ -119,7 +119,7 @@ class Core {
   void FooterFound(JobId job, uint32_t tier, chunk::MetaRef found);
   void FinishLookup(JobId job);
   void AddOne(uint32_t tier, const FoundChunk& found);
-  void ForgetFile(Slot slot, uint32_t tier);
+  void DropOlder(Slot slot, uint32_t tier);
 
   SharedState shared_;
   base::Prng random_;

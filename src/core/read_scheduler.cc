@@ -313,8 +313,9 @@ void ReadScheduler::HandleBadCopy(const InFlight& operation, const Chunk& chunk,
   const Slot slot = chunk.slot;
   const ChunkIndex::Entry& entry = shared_.index.entry(slot);
   if (entry.meta->write_id != chunk.meta->write_id) return;  // the index has moved on already
+  const bool gone = outcome == ReadOutcome::kMissing || outcome == ReadOutcome::kReplaced;
   if ((entry.holders & shared_.Bit(operation.tier)) != 0) {
-    shared_.DropCopy(slot, operation.tier);
+    gone ? shared_.ForgetCopy(slot, operation.tier) : shared_.DropCopy(slot, operation.tier);
   }
   if (outcome != ReadOutcome::kReplaced || entry.stage != 0) return;
   if (result.found->generation_ns <= entry.meta->generation_ns) return;

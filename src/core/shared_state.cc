@@ -78,6 +78,14 @@ void SharedState::DropCopy(Slot slot, uint32_t tier) {
   index.DropCopy(slot, tier);
 }
 
+void SharedState::ForgetCopy(Slot slot, uint32_t tier) {
+  const ChunkIndex::Entry& entry = index.entry(slot);
+  const bool owned = (entry.owned & Bit(tier)) != 0;
+  const uint64_t bytes = entry.meta->FileBytes();
+  index.DropCopy(slot, tier);
+  if (owned) index.ReleaseSpace(tier, bytes);
+}
+
 void SharedState::DropCopies(Slot slot, TierMask tiers) {
   // Dropping the last copy may free the slot, so read its holders first.
   const auto held = static_cast<TierMask>(index.entry(slot).holders & tiers);

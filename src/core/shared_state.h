@@ -102,6 +102,8 @@ struct SharedState {
 
   /// Forgets a copy; an owned one's file is unlinked later and its space given back then.
   void DropCopy(Slot slot, uint32_t tier);
+  /// Forgets a copy whose file is gone: what has its name now, if anything, is another one.
+  void ForgetCopy(Slot slot, uint32_t tier);
   /// As DropCopy for every tier of `tiers` that holds the chunk.
   void DropCopies(Slot slot, TierMask tiers);
 

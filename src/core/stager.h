@@ -63,6 +63,7 @@ class Stager final : public StageLender {
 
   /// The tier's scan is done, or none was needed: writes may begin.
   void SetReady(uint32_t tier);
+  bool ready(uint32_t tier) const { return tiers_[tier].ready; }
   void Tick(TimePoint now);
   TimePoint NextTick(TimePoint now) const;
 
