@@ -139,10 +139,9 @@ JobId Core::BeginWrite(uint32_t items, TimePoint now) {
   return id;
 }
 
-Admission Core::Admit(JobId job, uint32_t item, NamespaceId ns, const ChunkKey& key, uint64_t bytes,
-                      bool borrowed, bool replace, TimePoint now) {
+Admission Core::Admit(const WriteRequest& request, TimePoint now) {
   shared_.now = now;
-  return stager_.Admit(job, item, ns, key, bytes, borrowed, replace);
+  return stager_.Admit(request);
 }
 
 void Core::SettleUnstaged(JobId job, uint32_t item, WriteAccept accept, NamespaceId ns,

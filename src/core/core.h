@@ -46,8 +46,7 @@ class Core {
   void Cancel(JobId job, TimePoint now);
 
   JobId BeginWrite(uint32_t items, TimePoint now);
-  Admission Admit(JobId job, uint32_t item, NamespaceId ns, const ChunkKey& key, uint64_t bytes,
-                  bool borrowed, bool replace, TimePoint now);
+  Admission Admit(const WriteRequest& request, TimePoint now);
   /// Items that were not staged end here; see Stager::SettleNow.
   void SettleUnstaged(JobId job, uint32_t item, WriteAccept accept, NamespaceId ns,
                       const ChunkKey& key, TimePoint now);

@@ -61,7 +61,7 @@ bool ReadScheduler::ClaimPiece(uint32_t tier, TimePoint now, ReadOp* op) {
     router_.Return(claim, chunk.holders);
     return false;
   }
-  if (router_.unread_bytes() == 0) shared_.wake.memory = true;  // the endgame's ticks begin
+  WakeForEndgame();
   Issue(tier, claim, must_bounce || (fits && NearEnd(tier)), now, op);
   return true;
 }
@@ -88,6 +88,11 @@ bool ReadScheduler::ClaimLate(uint32_t tier, TimePoint now, ReadOp* op) {
   Issue(tier, claim, /*bounce=*/true, now, op);
   in_flight_.at(op->id).twin = true;
   return true;
+}
+
+/// The endgame's ticks begin when the last unread piece has gone.
+void ReadScheduler::WakeForEndgame() {
+  if (router_.unread_bytes() == 0) shared_.wake.memory = true;
 }
 
 bool ReadScheduler::CanOvertake(const InFlight& operation) {

@@ -133,6 +133,7 @@ void ReadScheduler::Miss(JobId id, uint32_t item, MissReason reason) {
   chunk.restart = false;
   if (reason == MissReason::kDeadline) ++shared_.stats.deadline_missed_chunks;
   router_.RemoveChunk(id, item);
+  WakeForEndgame();
   OrphanBounced(id, item);
   Settle(id, item);
 }

@@ -150,6 +150,7 @@ class ReadScheduler {
   bool LeaveToOthers(uint32_t tier, uint64_t piece_bytes) const;
   bool NearEnd(uint32_t tier) const;
   bool MayOvertake() const;
+  void WakeForEndgame();
   void Issue(uint32_t tier, const route::Claim& claim, bool bounce, TimePoint now, ReadOp* op);
   void Track(OpId id, InFlight operation, TimePoint now);
   void Untrack(const InFlight& operation, TimePoint now);

@@ -18,18 +18,17 @@ void Stager::BeginJob(JobId job, uint32_t items) {
   if (items == 0) FinishJobIfDone(job);
 }
 
-Admission Stager::Admit(JobId job, uint32_t item, NamespaceId ns, const ChunkKey& key,
-                        uint64_t bytes, bool borrowed, bool replace) {
-  const Slot slot = shared_.index.Find(ns, key);
-  if (slot != kNoSlot && shared_.index.entry(slot).readable() && !replace) {
+Admission Stager::Admit(const WriteRequest& request) {
+  const Slot slot = shared_.index.Find(request.ns, request.key);
+  if (slot != kNoSlot && shared_.index.entry(slot).readable() && !request.replace) {
     const ChunkIndex::Entry& entry = shared_.index.entry(slot);
-    if (entry.meta->payload_bytes == bytes) {
+    if (entry.meta->payload_bytes == request.bytes) {
       shared_.index.Touch(slot);
       ++shared_.stats.already_present_chunks;
       return {WriteAccept::kAlreadyPresent, 0};
     }
   }
-  const uint64_t blocks = (bytes + shared_.options.block_bytes - 1) / shared_.options.block_bytes;
+  const uint64_t blocks = (request.bytes + shared_.options.block_bytes - 1) / shared_.options.block_bytes;
   const uint64_t room = blocks * shared_.options.block_bytes;
   if (shared_.stats.staged_bytes + room > shared_.options.write.stage_bytes) {
     refused_ = true;
@@ -40,10 +39,10 @@ Admission Stager::Admit(JobId job, uint32_t item, NamespaceId ns, const ChunkKey
   if (next_stage_ == 0) next_stage_ = 1;
   Staged& staged = staged_[stage];
   staged.order = next_order_++;
-  staged.job = job;
-  staged.item = item;
+  staged.job = request.job;
+  staged.item = request.item;
   staged.bytes = room;
-  staged.borrowed = borrowed;
+  staged.borrowed = request.borrowed;
   staged.copies.resize(tiers_.size());
   orders_[staged.order] = stage;
   shared_.stats.staged_bytes += room;

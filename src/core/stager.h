@@ -14,6 +14,17 @@
 
 namespace kvstream::core {
 
+/// One item of a write job, as the engine submits it.
+struct WriteRequest {
+  JobId job = 0;
+  uint32_t item = 0;
+  NamespaceId ns = 0;
+  ChunkKey key;
+  uint64_t bytes = 0;
+  bool borrowed = false;
+  bool replace = false;
+};
+
 /// What Admit decided about an item of a write.
 struct Admission {
   WriteAccept accept = WriteAccept::kDropped;
@@ -32,8 +43,7 @@ class Stager final : public StageLender {
 
   /// Begins a write job of `items` chunks. Every item ends in exactly one kChunkSettled.
   void BeginJob(JobId job, uint32_t items);
-  Admission Admit(JobId job, uint32_t item, NamespaceId ns, const ChunkKey& key, uint64_t bytes,
-                  bool borrowed, bool replace);
+  Admission Admit(const WriteRequest& request);
   /// Makes an admitted chunk readable. Its payload is in `blocks` (engine memory, sealed `meta`) or in
   /// `segments` (borrowed, sealed later). If the key has become present meanwhile, it counts as that.
   void Commit(uint32_t stage, chunk::MetaRef meta, std::vector<std::byte*> blocks,

@@ -342,7 +342,7 @@ TimePoint Stager::NextTick(TimePoint now) const {
     const bool work =
         !self.queue.empty() || !self.active.empty() || shared_.unlinks[tier].HasDue(now);
     const bool reading = shared_.open_read_jobs > 0 || shared_.step_open;
-    if (work && !reading && shared_.reads_idle_since != TimePoint::min()) {
+    if (work && !reading && !forward_open_ && shared_.reads_idle_since != TimePoint::min()) {
       const TimePoint idle_at = shared_.reads_idle_since + shared_.options.write.idle_delay;
       if (idle_at > now) next = std::min(next, idle_at);
     }

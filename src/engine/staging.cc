@@ -94,12 +94,16 @@ class StageJob {
 
   void Admit(core::Core& core, uint32_t i, TimePoint now) {
     Staging& staging = staging_[i];
-    const ChunkKey& key = items_[i].key;
-    const uint64_t bytes = BytesOf(items_[i]);
-    staging.admission = core.Admit(job_, i, ns_, key, bytes, options_.mode == WriteMode::kBorrow,
-                                   options_.replace, now);
+    const core::WriteRequest request{.job = job_,
+                                     .item = i,
+                                     .ns = ns_,
+                                     .key = items_[i].key,
+                                     .bytes = BytesOf(items_[i]),
+                                     .borrowed = options_.mode == WriteMode::kBorrow,
+                                     .replace = options_.replace};
+    staging.admission = core.Admit(request, now);
     if (staging.admission.accept != WriteAccept::kStaged) return;
-    staging.meta = core.NewMeta(ns_, key, bytes, wall_ns_);
+    staging.meta = core.NewMeta(ns_, request.key, request.bytes, wall_ns_);
   }
 
   void WaitForRoom(uint32_t i) {
