@@ -39,6 +39,11 @@ class ChunkMeta {
     const uint64_t left = payload_bytes - begin;
     return left < block_bytes ? static_cast<uint32_t>(left) : block_bytes;
   }
+  /// Payload bytes of `count` blocks from `first` on.
+  uint64_t RangeBytes(uint32_t first, uint32_t count) const {
+    if (count == 0) return 0;
+    return uint64_t{count - 1} * block_bytes + BlockBytes(first + count - 1);
+  }
   /// Offset of the footer: the payload length rounded up to kAlignBytes.
   uint64_t FooterOffset() const {
     return (payload_bytes + kAlignBytes - 1) / kAlignBytes * kAlignBytes;

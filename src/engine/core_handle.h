@@ -12,14 +12,14 @@
 
 namespace kvstream::engine {
 
-/// The core under its one mutex. Every call passes the time in and, when the mutex is free again, wakes
-/// the lanes that got work, gives freed blocks back and announces events. Any thread.
+/// The core under its one mutex. Every call passes the time in and, when the mutex is free again,
+/// wakes the lanes that got work, gives freed blocks back and announces events. Any thread.
 class CoreHandle {
  public:
   using WakeFunction = std::function<void()>;
 
-  /// `clock` and `stage_pool` outlive the handle. `announce` is called, without the mutex, when events
-  /// have come up; until TakeEvents it is not called again.
+  /// `clock` and `stage_pool` outlive the handle. `announce` is called, without the mutex, when
+  /// events have come up; until TakeEvents it is not called again.
   CoreHandle(const core::CoreOptions& options, const base::Clock& clock, io::BlockPool& stage_pool,
              std::function<void()> announce);
 
@@ -49,8 +49,8 @@ class CoreHandle {
     return f(core_, clock_.Now());
   }
 
-  /// Blocks until done(core) or the deadline; the result of the last done(core). `done` runs under the
-  /// mutex after every call that may have changed something.
+  /// Blocks until done(core) or the deadline; the result of the last done(core). `done` runs under
+  /// the mutex after every call that may have changed something.
   bool WaitFor(TimePoint deadline, const std::function<bool(core::Core&)>& done);
 
   std::vector<Event> TakeEvents();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/countdown.h"
 #include "engine/engine_open.h"
 #include "engine/staging.h"
 
@@ -30,7 +31,8 @@ TimePoint Within(TimePoint now, TimePoint deadline, double share) {
 
 class Engine::Impl {
  public:
-  explicit Impl(std::shared_ptr<engine::EngineState> engine_state) : state(std::move(engine_state)) {}
+  explicit Impl(std::shared_ptr<engine::EngineState> engine_state)
+      : state(std::move(engine_state)) {}
 
   bool usable(NamespaceId ns) const { return state->namespaces.Contains(ns); }
   void WriteSnapshots(TimePoint deadline);
@@ -53,7 +55,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
 
 Engine::~Engine() { Close(std::chrono::steady_clock::now() + kDestructorDeadline); }
 
-// ---- Closing ---------------------------------------------------------------------------------------
+// ---- Closing
+// ---------------------------------------------------------------------------------------
 
 std::vector<UnreleasedBuffer> Engine::Close(TimePoint deadline) {
   const std::lock_guard lock(impl_->close_mutex);
@@ -73,9 +76,10 @@ std::vector<UnreleasedBuffer> Engine::Close(TimePoint deadline) {
   impl_->unreleased = core.Peek([](const core::Core& c, TimePoint) { return c.Unreleased(); });
   const size_t stuck = engine::StopThreads(impl_->state, deadline);
   if (stuck > 0) {
-    state.logger.Log(LogLevel::kWarning,
-                     fmt::format("closed with {} lanes stuck in the kernel and {} buffers not released",
-                                 stuck, impl_->unreleased.size()));
+    state.logger.Log(
+        LogLevel::kWarning,
+        fmt::format("closed with {} lanes stuck in the kernel and {} buffers not released", stuck,
+                    impl_->unreleased.size()));
   }
   impl_->closed = true;
   return impl_->unreleased;
@@ -83,85 +87,66 @@ std::vector<UnreleasedBuffer> Engine::Close(TimePoint deadline) {
 
 /// On the write lanes, so that a hung tier costs the deadline and no more.
 void Engine::Impl::WriteSnapshots(TimePoint deadline) {
-  struct Progress {
-    std::mutex mutex;
-    std::condition_variable changed;
-    size_t left = 0;
-  };
-  auto progress = std::make_shared<Progress>();
-  progress->left = state->tiers.size();
+  auto written = std::make_shared<engine::Countdown>(state->tiers.size());
   for (uint32_t index = 0; index < state->tiers.size(); ++index) {
-    state->tiers[index]->write_lane->Post([s = state, index, progress] {
+    state->tiers[index]->write_lane->Post([s = state, index, written] {
       engine::OpenTier& tier = *s->tiers[index];
       auto [snapshot, quiet] = s->core.Peek([&](const core::Core& c, TimePoint) {
         return std::pair(engine::CollectSnapshot(c, s->namespaces, index), c.quiet());
       });
-      const Status written = tier.directory->WriteSnapshot(snapshot, quiet && tier.scanned);
-      if (!written) {
+      const Status status = tier.directory->WriteSnapshot(snapshot, quiet && tier.scanned);
+      if (!status) {
         s->logger.Log(LogLevel::kWarning, fmt::format("tier {}: no snapshot: {}", tier.name,
-                                                      written.error().ToString()));
+                                                      status.error().ToString()));
       }
-      const std::lock_guard lock(progress->mutex);
-      --progress->left;
-      progress->changed.notify_all();
+      written->Done();
     });
   }
-  std::unique_lock lock(progress->mutex);
-  const auto done = [&] { return progress->left == 0; };
-  if (deadline == kNoDeadline) {
-    progress->changed.wait(lock, done);
-  } else {
-    progress->changed.wait_until(lock, deadline, done);
-  }
+  written->WaitUntil(deadline);
 }
 
-// ---- Namespaces and lookups ------------------------------------------------------------------------
+// ---- Namespaces and lookups
+// ------------------------------------------------------------------------
 
 Result<NamespaceId> Engine::OpenNamespace(const Identity& identity, TimePoint deadline) {
   if (impl_->closing) return Closed();
   if (identity.model.empty()) {
     return Error(ErrorCode::kInvalidArgument, "an identity needs a model");
   }
-  struct Progress {
+  struct Outcomes {
+    explicit Outcomes(size_t count) : answered(count) {}
+    engine::Countdown answered;
     std::mutex mutex;
-    std::condition_variable changed;
-    size_t left = 0;
     size_t made = 0;
     std::vector<Error> errors;
   };
-  auto progress = std::make_shared<Progress>();
-  progress->left = impl_->state->tiers.size();
+  auto outcomes = std::make_shared<Outcomes>(impl_->state->tiers.size());
   for (const auto& tier : impl_->state->tiers) {
-    tier->write_lane->Post([state = impl_->state, t = tier.get(), identity, progress] {
+    tier->write_lane->Post([state = impl_->state, t = tier.get(), identity, outcomes] {
       Status made = t->directory->CreateNamespace(identity);
-      const std::lock_guard lock(progress->mutex);
-      if (made) {
-        ++progress->made;
-      } else {
-        state->logger.Log(LogLevel::kWarning, fmt::format("tier {}: namespace not created: {}", t->name,
-                                                          made.error().ToString()));
-        progress->errors.push_back(std::move(made).error());
+      {
+        const std::lock_guard lock(outcomes->mutex);
+        outcomes->made += made ? 1 : 0;
+        if (!made) outcomes->errors.push_back(made.error().Clone());
       }
-      --progress->left;
-      progress->changed.notify_all();
+      if (!made) {
+        state->logger.Log(LogLevel::kWarning, fmt::format("tier {}: namespace not created: {}",
+                                                          t->name, made.error().ToString()));
+      }
+      outcomes->answered.Done();
     });
   }
-  std::unique_lock lock(progress->mutex);
-  const auto done = [&] { return progress->left == 0; };
-  if (deadline == kNoDeadline) {
-    progress->changed.wait(lock, done);
-  } else {
-    progress->changed.wait_until(lock, deadline, done);
-  }
-  if (progress->made == 0 && !progress->errors.empty()) return std::move(progress->errors.front());
-  if (progress->made == 0) return Error(ErrorCode::kTimeout, "no tier answered in time");
+  outcomes->answered.WaitUntil(deadline);
+  const std::lock_guard lock(outcomes->mutex);
+  if (outcomes->made == 0 && !outcomes->errors.empty()) return outcomes->errors.front().Clone();
+  if (outcomes->made == 0) return Error(ErrorCode::kTimeout, "no tier answered in time");
   const auto id = impl_->state->namespaces.IdOf(chunk::Fingerprint::Of(identity));
   if (!id) return Error(ErrorCode::kNoSpace, "this engine has 65,536 namespaces already");
   return *id;
 }
 
-LeaseId Engine::Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<LookupResult> results,
-                       bool lease) {
+LeaseId Engine::Lookup(NamespaceId ns, std::span<const ChunkKey> keys,
+                       std::span<LookupResult> results, bool lease) {
   if (!lease) {
     impl_->state->core.Peek([&](const core::Core& c, TimePoint) { c.Lookup(ns, keys, results); });
     return 0;
@@ -185,7 +170,8 @@ Result<JobId> Engine::LookupAsync(NamespaceId ns, std::span<const ChunkKey> keys
 Result<Engine::LookupOutcome> Engine::TakeLookup(JobId job) {
   auto outcome =
       impl_->state->core.Call([&](core::Core& c, TimePoint) { return c.TakeLookup(job); });
-  if (!outcome) return Error(ErrorCode::kNotFound, fmt::format("no finished lookup is job {}", job));
+  if (!outcome)
+    return Error(ErrorCode::kNotFound, fmt::format("no finished lookup is job {}", job));
   return *std::move(outcome);
 }
 
@@ -198,11 +184,11 @@ void Engine::Touch(NamespaceId ns, std::span<const ChunkKey> keys) {
 }
 
 void Engine::Remove(NamespaceId ns, std::span<const ChunkKey> keys, TierMask tiers) {
-  impl_->state->core.Call(
-      [&](core::Core& c, TimePoint now) { c.Remove(ns, keys, tiers, now); });
+  impl_->state->core.Call([&](core::Core& c, TimePoint now) { c.Remove(ns, keys, tiers, now); });
 }
 
-// ---- Reads and writes ------------------------------------------------------------------------------
+// ---- Reads and writes
+// ------------------------------------------------------------------------------
 
 Result<JobId> Engine::Read(NamespaceId ns, std::span<const ReadItem> items,
                            const ReadOptions& options) {
@@ -252,7 +238,8 @@ Status Engine::Flush(TimePoint deadline) {
   return {};
 }
 
-// ---- Events and statistics -------------------------------------------------------------------------
+// ---- Events and statistics
+// -------------------------------------------------------------------------
 
 int Engine::event_fd() const { return impl_->state->event_signal.fd(); }
 
@@ -274,15 +261,16 @@ Result<Event> Engine::Wait(JobId job, TimePoint deadline) {
 
 Status Engine::SetRouting(const RoutingOptions& routing) {
   if (routing.policy == Policy::kSingleTier && routing.tier >= impl_->state->tiers.size()) {
-    return Error(ErrorCode::kInvalidArgument, fmt::format("routing names tier {}, there are {}",
-                                                          routing.tier, impl_->state->tiers.size()));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("routing names tier {}, there are {}", routing.tier,
+                             impl_->state->tiers.size()));
   }
   return impl_->state->core.Call([&](core::Core& c, TimePoint) { return c.SetRouting(routing); });
 }
 
 Stats Engine::GetStats() const {
-  Stats stats = impl_->state->core.Peek(
-      [](const core::Core& c, TimePoint now) { return c.GetStats(now); });
+  Stats stats =
+      impl_->state->core.Peek([](const core::Core& c, TimePoint now) { return c.GetStats(now); });
   for (size_t tier = 0; tier < stats.tiers.size(); ++tier) {
     stats.tiers[tier].backend = impl_->state->tiers[tier]->backend;
   }

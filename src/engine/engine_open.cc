@@ -30,20 +30,20 @@ std::string HostName() {
   return name.data();
 }
 
-Error Invalid(const std::string& message) {
-  return Error(ErrorCode::kInvalidArgument, message);
-}
+Error Invalid(const std::string& message) { return Error(ErrorCode::kInvalidArgument, message); }
 
 Status CheckTier(const TierOptions& tier) {
   if (tier.name.empty()) return Invalid("a tier needs a name");
   if (tier.directory.empty()) return Invalid(fmt::format("tier {}: no directory given", tier.name));
-  if (tier.capacity_bytes == 0) return Invalid(fmt::format("tier {}: no capacity given", tier.name));
+  if (tier.capacity_bytes == 0)
+    return Invalid(fmt::format("tier {}: no capacity given", tier.name));
   return {};
 }
 
 Status CheckOptions(const EngineOptions& options) {
   if (options.tiers.empty() || options.tiers.size() > kTiersMax) {
-    return Invalid(fmt::format("1 to {} tiers are needed, {} given", kTiersMax, options.tiers.size()));
+    return Invalid(
+        fmt::format("1 to {} tiers are needed, {} given", kTiersMax, options.tiers.size()));
   }
   std::set<std::string> names;
   for (const TierOptions& tier : options.tiers) {
@@ -52,7 +52,8 @@ Status CheckOptions(const EngineOptions& options) {
       return Invalid(fmt::format("two tiers are named {}", tier.name));
     }
   }
-  if (options.routing.policy == Policy::kSingleTier && options.routing.tier >= options.tiers.size()) {
+  if (options.routing.policy == Policy::kSingleTier &&
+      options.routing.tier >= options.tiers.size()) {
     return Invalid(fmt::format("routing names tier {}, there are {}", options.routing.tier,
                                options.tiers.size()));
   }
@@ -105,8 +106,8 @@ Result<io::ProbeResult> ProbeTier(EngineState& state, const TierOptions& options
 }
 
 Result<std::unique_ptr<io::IoBackend>> MakeLaneBackend(const EngineState& state,
-                                                       const TierOptions& options,
-                                                       BackendKind kind, bool reads) {
+                                                       const TierOptions& options, BackendKind kind,
+                                                       bool reads) {
   io::BackendOptions backend;
   backend.kind = kind;
   backend.depth = kBackendDepth;
@@ -131,16 +132,12 @@ Status OpenLanes(EngineState& state, uint32_t index, const io::ProbeResult& prob
   KVS_TRY_ASSIGN(auto read_backend, MakeLaneBackend(state, options, probe.backend, true));
   KVS_TRY_ASSIGN(auto write_backend, MakeLaneBackend(state, options, probe.backend, false));
   const bool verify = state.options.verify == Verify::kAlways;
-  const LaneContext reads{index,        state.core,   *tier.directory, state.files, state.namespaces,
-                          *tier.bounce, probe.direct, verify};
-  const LaneContext writes{index,
-                           state.core,
-                           *tier.directory,
-                           state.files,
-                           state.namespaces,
-                           *tier.write_blocks,
-                           probe.direct,
-                           verify};
+  const LaneContext reads{
+      index,        state.core,   *tier.directory, state.files, state.namespaces,
+      *tier.bounce, probe.direct, verify};
+  const LaneContext writes{
+      index,        state.core, *tier.directory, state.files, state.namespaces, *tier.write_blocks,
+      probe.direct, verify};
   tier.read_lane = std::make_unique<ReadLane>(reads, std::move(read_backend));
   tier.write_lane = std::make_unique<WriteLane>(writes, std::move(write_backend));
   tier.backend = std::string(tier.read_lane->backend_name()) + (probe.direct ? "" : ", buffered");
@@ -168,8 +165,7 @@ Status LoadSnapshot(EngineState& state, uint32_t index) {
   auto snapshot = tier.directory->LoadSnapshot();
   if (snapshot) {
     const auto found = ToFound(*snapshot, state.namespaces);
-    state.core.Call(
-        [&](core::Core& core, TimePoint now) { core.AddFound(index, found, now); });
+    state.core.Call([&](core::Core& core, TimePoint now) { core.AddFound(index, found, now); });
     tier.needs_scan = !snapshot->clean;
     state.logger.Log(LogLevel::kInfo,
                      fmt::format("tier {}: {} chunks from the snapshot{}", tier.name, found.size(),
@@ -222,8 +218,7 @@ class CoreScanSink final : public tier::ScanSink {
       found.push_back({std::move(chunk.footer.meta), chunk.owned});
       found.back().meta.mutable_meta().ns = *ns;
     }
-    state_.core.Call(
-        [&](core::Core& core, TimePoint now) { core.AddFound(index_, found, now); });
+    state_.core.Call([&](core::Core& core, TimePoint now) { core.AddFound(index_, found, now); });
   }
 
  private:
@@ -250,8 +245,8 @@ void ScanTier(EngineState& state, uint32_t index) {
                                  report->broken_removed, report->unknown_left));
   } else if (!report) {
     state.logger.Log(LogLevel::kError,
-                     fmt::format("tier {}: scan failed, nothing will be written there: {}", tier.name,
-                                 report.error().ToString()));
+                     fmt::format("tier {}: scan failed, nothing will be written there: {}",
+                                 tier.name, report.error().ToString()));
   }
 }
 

@@ -54,12 +54,15 @@ void StartThreads(const std::shared_ptr<EngineState>& state) {
   state->core.SetMemoryWaker([lane = &state->memory_lane] { lane->Wake(); });
   for (uint32_t index = 0; index < state->tiers.size(); ++index) {
     OpenTier* tier = state->tiers[index].get();
-    state->core.SetWakers(index, [lane = tier->read_lane.get()] { lane->Wake(); },
-                          [lane = tier->write_lane.get()] { lane->Wake(); });
+    state->core.SetWakers(
+        index, [lane = tier->read_lane.get()] { lane->Wake(); },
+        [lane = tier->write_lane.get()] { lane->Wake(); });
   }
   for (const auto& tier : state->tiers) {
-    SpawnThread(state, "kvs-r-" + tier->name, [state, t = tier.get()] { RunLane(*state, *t->read_lane); });
-    SpawnThread(state, "kvs-w-" + tier->name, [state, t = tier.get()] { RunLane(*state, *t->write_lane); });
+    SpawnThread(state, "kvs-r-" + tier->name,
+                [state, t = tier.get()] { RunLane(*state, *t->read_lane); });
+    SpawnThread(state, "kvs-w-" + tier->name,
+                [state, t = tier.get()] { RunLane(*state, *t->write_lane); });
   }
   SpawnThread(state, "kvs-memory", [state] {
     while (!state->stop_lanes) state->memory_lane.Sleep(state->memory_lane.RunOnce());

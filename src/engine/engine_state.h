@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "kvstream/engine.h"
+
 #include "engine/core_handle.h"
 #include "engine/event_signal.h"
 #include "engine/memory_lane.h"
@@ -15,7 +17,6 @@
 #include "engine/read_lane.h"
 #include "engine/write_lane.h"
 #include "io/posix_file_system.h"
-#include "kvstream/engine.h"
 
 namespace kvstream::engine {
 
@@ -44,8 +45,8 @@ struct OpenTier {
   std::unique_ptr<WriteLane> write_lane;
 };
 
-/// Everything the threads of an engine share. Each thread holds a reference, so that one that hangs in
-/// the kernel when the engine closes finds its memory intact when it comes back.
+/// Everything the threads of an engine share. Each thread holds a reference, so that one that hangs
+/// in the kernel when the engine closes finds its memory intact when it comes back.
 struct EngineState {
   EngineState(const EngineOptions& engine_options, const core::CoreOptions& core_options,
               std::unique_ptr<io::BlockPool> stage);
@@ -61,22 +62,23 @@ struct EngineState {
   MemoryLane memory_lane;
   std::vector<std::unique_ptr<OpenTier>> tiers;
 
-  std::atomic<bool> stop_lanes = false;   // lanes end when idle
+  std::atomic<bool> stop_lanes = false;  // lanes end when idle
   std::stop_source stop_scans;
   std::mutex threads_mutex;
   std::condition_variable threads_changed;
   size_t threads_running = 0;
 };
 
-/// Runs `body` on a thread of the engine. It must not wait for ever without looking at the stop flags.
+/// Runs `body` on a thread of the engine. It must not wait for ever without looking at the stop
+/// flags.
 void SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
                  std::function<void()> body);
 
 /// Starts the lanes' threads of a complete state.
 void StartThreads(const std::shared_ptr<EngineState>& state);
 
-/// Asks the threads to end and waits until `deadline`. The number that are still running, stuck in the
-/// kernel; they end by themselves when they come back.
+/// Asks the threads to end and waits until `deadline`. The number that are still running, stuck in
+/// the kernel; they end by themselves when they come back.
 size_t StopThreads(const std::shared_ptr<EngineState>& state, TimePoint deadline);
 
 }  // namespace kvstream::engine

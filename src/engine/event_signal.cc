@@ -9,9 +9,7 @@
 
 namespace kvstream::engine {
 
-EventSignal::EventSignal() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  KVS_ASSERT(fd_ >= 0);
-}
+EventSignal::EventSignal() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { KVS_ASSERT(fd_ >= 0); }
 
 EventSignal::~EventSignal() { ::close(fd_); }
 

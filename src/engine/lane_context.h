@@ -23,7 +23,8 @@ struct LaneContext {
   bool verify = true;
   uint32_t block_bytes = 1u << 20;
 
-  /// Bytes of one kernel request: what a device likes best, and what one SQE is not cut into pieces for.
+  /// Bytes of one kernel request: what a device likes best, and what one SQE is not cut into pieces
+  /// for.
   uint64_t request_bytes_max() const { return uint64_t{4} * block_bytes; }
 };
 

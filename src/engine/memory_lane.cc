@@ -39,9 +39,11 @@ bool MemoryLane::Run(const core::MemoryOp& op) const {
   }
   for (uint32_t index = 0; index < op.meta->block_count; ++index) {
     const auto block = BlockOf(op, index);
-    if (verify_ && op.blocks != nullptr && PartsCrc32c(block) != op.meta->crcs()[index]) return false;
-    CopyParts(block, PayloadRange<std::byte>(*op.destination, uint64_t{index} * op.meta->block_bytes,
-                                             op.meta->BlockBytes(index)));
+    if (verify_ && op.blocks != nullptr && PartsCrc32c(block) != op.meta->crcs()[index])
+      return false;
+    CopyParts(block,
+              PayloadRange<std::byte>(*op.destination, uint64_t{index} * op.meta->block_bytes,
+                                      op.meta->BlockBytes(index)));
   }
   return true;
 }

@@ -7,8 +7,8 @@
 
 namespace kvstream::engine {
 
-/// The lane without a tier: copies staged chunks out to readers, checksums borrowed memory, and tells the
-/// core the time. Never blocks on storage, so deadlines hold whatever the tiers do.
+/// The lane without a tier: copies staged chunks out to readers, checksums borrowed memory, and
+/// tells the core the time. Never blocks on storage, so deadlines hold whatever the tiers do.
 class MemoryLane {
  public:
   MemoryLane(CoreHandle& core, bool verify) : core_(core), verify_(verify) {}

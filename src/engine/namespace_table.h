@@ -4,13 +4,14 @@
 #include <mutex>
 #include <optional>
 
-#include "chunk/fingerprint.h"
 #include "kvstream/engine.h"
+
+#include "chunk/fingerprint.h"
 
 namespace kvstream::engine {
 
-/// Namespace ids of this engine and the fingerprints they stand for. Ids are dense and never reused. Any
-/// thread.
+/// Namespace ids of this engine and the fingerprints they stand for. Ids are dense and never
+/// reused. Any thread.
 class NamespaceTable {
  public:
   /// The id of the fingerprint, a new one the first time; empty when all 65,536 are taken.

@@ -24,9 +24,9 @@ class OpenFile {
   const int fd_;
 };
 
-/// Chunk files that a read lane has open, one descriptor a version. Those that no read uses are kept for
-/// the chunk's next piece, few of them, and closed when the lane runs dry, since an open file keeps its
-/// space after an unlink. One thread.
+/// Chunk files that a read lane has open, one descriptor a version. Those that no read uses are
+/// kept for the chunk's next piece, few of them, and closed when the lane runs dry, since an open
+/// file keeps its space after an unlink. One thread.
 class OpenFiles {
  public:
   explicit OpenFiles(const LaneContext& context) : context_(context) {}

@@ -9,8 +9,8 @@
 
 namespace kvstream::engine {
 
-/// The parts of `segments` that hold payload bytes [begin, begin + bytes), in order. Requires that they
-/// reach that far.
+/// The parts of `segments` that hold payload bytes [begin, begin + bytes), in order. Requires that
+/// they reach that far.
 template <typename Byte>
 std::vector<std::span<Byte>> PayloadRange(std::span<const std::span<Byte>> segments, uint64_t begin,
                                           uint64_t bytes) {
@@ -30,7 +30,8 @@ std::vector<std::span<Byte>> PayloadRange(std::span<const std::span<Byte>> segme
 }
 
 /// Copies the first bytes of `from` over `to`, which is not longer.
-void CopyParts(std::span<const std::span<const std::byte>> from, std::span<const std::span<std::byte>> to);
+void CopyParts(std::span<const std::span<const std::byte>> from,
+               std::span<const std::span<std::byte>> to);
 
 /// CRC-32C over the parts in order.
 uint32_t PartsCrc32c(std::span<const std::span<const std::byte>> parts);

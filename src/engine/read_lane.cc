@@ -9,22 +9,11 @@
 namespace kvstream::engine {
 namespace {
 
-/// Payload bytes of an operation's blocks.
-uint64_t PayloadBytes(const core::ReadOp& op) {
-  uint64_t bytes = 0;
-  for (uint32_t block = 0; block < op.block_count; ++block) {
-    bytes += op.meta->BlockBytes(op.first_block + block);
-  }
-  return bytes;
-}
-
 uint64_t PayloadBegin(const core::ReadOp& op) {
   return uint64_t{op.first_block} * op.meta->block_bytes;
 }
 
-core::ReadResult Failed(int errno_value) {
-  return {core::ReadOutcome::kFailed, errno_value, {}};
-}
+core::ReadResult Failed(int errno_value) { return {core::ReadOutcome::kFailed, errno_value, {}}; }
 
 }  // namespace
 
@@ -53,9 +42,8 @@ size_t ReadLane::RunOnce(std::chrono::nanoseconds timeout) {
 
 bool ReadLane::StartNext() {
   core::ReadOp op;
-  const bool found = context_.core.Call([&](core::Core& core, TimePoint now) {
-    return core.NextRead(context_.tier, now, &op);
-  });
+  const bool found = context_.core.Call(
+      [&](core::Core& core, TimePoint now) { return core.NextRead(context_.tier, now, &op); });
   if (!found) return false;
   if (op.kind != core::ReadOp::Kind::kBlocks) {
     RunControl(op);
@@ -98,8 +86,9 @@ void ReadLane::StartRead(std::unique_ptr<Operation> owned) {
   operation->file = *std::move(file);
   PointAtMemory(operation);
   operation->transfer.owner = operation;
-  operation->transfer.Prepare(io::IoRequest::Kind::kRead, operation->file->fd(), PayloadBegin(operation->op),
-                              operation->memory, context_.request_bytes_max());
+  operation->transfer.Prepare(io::IoRequest::Kind::kRead, operation->file->fd(),
+                              PayloadBegin(operation->op), operation->memory,
+                              context_.request_bytes_max());
   transfers_.Start(operation->transfer);
 }
 
@@ -108,8 +97,8 @@ void ReadLane::PointAtMemory(Operation* operation) const {
   const core::ReadOp& op = operation->op;
   operation->memory.clear();
   if (!op.bounce) {
-    operation->memory =
-        PayloadRange<std::byte>(*op.segments, PayloadBegin(op), PayloadBytes(op));
+    operation->memory = PayloadRange<std::byte>(
+        *op.segments, PayloadBegin(op), op.meta->RangeBytes(op.first_block, op.block_count));
     return;
   }
   for (uint32_t index = 0; index < op.block_count; ++index) {
@@ -119,7 +108,8 @@ void ReadLane::PointAtMemory(Operation* operation) const {
       operation->blocks.push_back(block);
     }
     const uint64_t bytes = op.meta->BlockBytes(op.first_block + index);
-    const uint64_t padded = (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
+    const uint64_t padded =
+        (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
     operation->memory.emplace_back(operation->blocks[index], padded);
   }
 }
@@ -140,9 +130,8 @@ bool ReadLane::Verify(const Operation& operation) const {
   for (uint32_t index = 0; index < op.block_count; ++index) {
     const uint32_t bytes = op.meta->BlockBytes(op.first_block + index);
     const uint32_t crc =
-        op.bounce
-            ? chunk::Crc32c({operation.blocks[index], bytes})
-            : PartsCrc32c(ReadOnly(PayloadRange<std::byte>(operation.memory, begin, bytes)));
+        op.bounce ? chunk::Crc32c({operation.blocks[index], bytes})
+                  : PartsCrc32c(ReadOnly(PayloadRange<std::byte>(operation.memory, begin, bytes)));
     if (crc != crcs[op.first_block + index]) return false;
     begin += bytes;
   }
@@ -152,21 +141,22 @@ bool ReadLane::Verify(const Operation& operation) const {
 /// Copies a verified bounced piece to the caller, unless another tier was faster.
 bool ReadLane::Deliver(const Operation& operation) {
   const core::ReadOp& op = operation.op;
-  const core::Segments* segments = context_.core.Call(
-      [&](core::Core& core, TimePoint) { return core.BeginLanding(op.id); });
+  const core::Segments* segments =
+      context_.core.Call([&](core::Core& core, TimePoint) { return core.BeginLanding(op.id); });
   if (segments == nullptr) return false;
   std::vector<std::span<const std::byte>> from;
   for (uint32_t index = 0; index < op.block_count; ++index) {
     from.emplace_back(operation.blocks[index], op.meta->BlockBytes(op.first_block + index));
   }
-  CopyParts(from, PayloadRange<std::byte>(*segments, PayloadBegin(op), PayloadBytes(op)));
+  CopyParts(from, PayloadRange<std::byte>(*segments, PayloadBegin(op),
+                                          op.meta->RangeBytes(op.first_block, op.block_count)));
   return true;
 }
 
 core::ReadResult ReadLane::Diagnose(const Operation& operation) const {
   const chunk::ChunkMeta& wanted = *operation.op.meta;
-  auto footer = context_.directory.FindChunk(context_.namespaces.FingerprintOf(wanted.ns), wanted.key,
-                                             wanted.ns);
+  auto footer = context_.directory.FindChunk(context_.namespaces.FingerprintOf(wanted.ns),
+                                             wanted.key, wanted.ns);
   if (footer) {
     if (footer->meta->write_id != wanted.write_id) {
       return {core::ReadOutcome::kReplaced, 0, footer->meta};
@@ -176,16 +166,20 @@ core::ReadResult ReadLane::Diagnose(const Operation& operation) const {
             {}};
   }
   switch (footer.error().code()) {
-    case ErrorCode::kNotFound: return {core::ReadOutcome::kMissing, 0, {}};
-    case ErrorCode::kIo: return Failed(footer.error().errno_value());
-    default: break;
+    case ErrorCode::kNotFound:
+      return {core::ReadOutcome::kMissing, 0, {}};
+    case ErrorCode::kIo:
+      return Failed(footer.error().errno_value());
+    default:
+      break;
   }
-  return {operation.transfer.short_read ? core::ReadOutcome::kShort : core::ReadOutcome::kCorrupt, 0,
+  return {operation.transfer.short_read ? core::ReadOutcome::kShort : core::ReadOutcome::kCorrupt,
+          0,
           {}};
 }
 
-/// Bytes that do not fit the version: read once more from the path as it is now, in case the error was
-/// on the way or the file was just replaced; then ask the file who it is.
+/// Bytes that do not fit the version: read once more from the path as it is now, in case the error
+/// was on the way or the file was just replaced; then ask the file who it is.
 void ReadLane::FinishBad(Operation* operation) {
   open_files_.Forget(*operation->op.meta);
   operation->file.reset();

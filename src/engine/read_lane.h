@@ -12,15 +12,15 @@
 
 namespace kvstream::engine {
 
-/// Reads of one tier: takes operations from the core, opens, reads, verifies, delivers. Everything that
-/// can block on the tier happens here, on the lane's own thread.
+/// Reads of one tier: takes operations from the core, opens, reads, verifies, delivers. Everything
+/// that can block on the tier happens here, on the lane's own thread.
 class ReadLane {
  public:
   /// `backend` is the lane's alone.
   ReadLane(const LaneContext& context, std::unique_ptr<io::IoBackend> backend);
 
-  /// One turn: starts what the core has, then waits for completions until `timeout` or Wake. The number
-  /// of operations that ended. The thread of the first call owns the lane.
+  /// One turn: starts what the core has, then waits for completions until `timeout` or Wake. The
+  /// number of operations that ended. The thread of the first call owns the lane.
   size_t RunOnce(std::chrono::nanoseconds timeout);
   void Wake() { backend_.Wake(); }  ///< Any thread, also after Close.
   /// Ends the lane on its own thread; requires idle().
@@ -33,8 +33,8 @@ class ReadLane {
     core::ReadOp op;
     Transfer transfer;
     std::shared_ptr<OpenFile> file;
-    std::vector<std::byte*> blocks;              // bounce
-    std::vector<std::span<std::byte>> memory;    // where the file's bytes land, padding included
+    std::vector<std::byte*> blocks;            // bounce
+    std::vector<std::span<std::byte>> memory;  // where the file's bytes land, padding included
     bool second_try = false;
   };
 

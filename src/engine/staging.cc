@@ -29,8 +29,9 @@ Status CheckItems(std::span<const WriteItem> items) {
   for (size_t i = 0; i < items.size(); ++i) {
     const uint64_t bytes = BytesOf(items[i]);
     if (bytes > 0 && bytes <= kChunkBytesMax) continue;
-    return Error(ErrorCode::kInvalidArgument,
-                 fmt::format("write item {}: {} bytes; a chunk has 1 to {}", i, bytes, kChunkBytesMax));
+    return Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("write item {}: {} bytes; a chunk has 1 to {}", i, bytes, kChunkBytesMax));
   }
   return {};
 }
@@ -50,9 +51,11 @@ void FillBlocks(io::BlockPool& pool, const WriteItem& item, Staging* staging) {
     staging->blocks.push_back(block);
     const uint32_t bytes = meta.BlockBytes(index);
     const std::span<std::byte> target(block, bytes);
-    CopyParts(PayloadRange<const std::byte>(item.segments, uint64_t{index} * meta.block_bytes, bytes),
-              {&target, 1});
-    const uint32_t padded = (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
+    CopyParts(
+        PayloadRange<const std::byte>(item.segments, uint64_t{index} * meta.block_bytes, bytes),
+        {&target, 1});
+    const uint32_t padded =
+        (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
     std::memset(block + bytes, 0, padded - bytes);
     meta.crcs()[index] = chunk::Crc32c(target);
   }
@@ -67,8 +70,8 @@ class StageJob {
   WriteTicket Run() {
     const auto count = static_cast<uint32_t>(items_.size());
     state_.core.Call([&](core::Core& core, TimePoint now) { job_ = core.BeginWrite(count, now); });
-    // Who waits for room waits item by item: what is staged and not committed is never written, so a
-    // job must not hold such room while it waits for more.
+    // Who waits for room waits item by item: what is staged and not committed is never written, so
+    // a job must not hold such room while it waits for more.
     const uint32_t batch = state_.options.write.full == StageFull::kWait ? 1 : count;
     for (uint32_t first = 0; first < count; first += batch) Stage(first, first + batch);
     WriteTicket ticket{job_, {}};
@@ -139,8 +142,8 @@ class StageJob {
 
 }  // namespace
 
-Result<WriteTicket> StageWrites(EngineState& state, NamespaceId ns, std::span<const WriteItem> items,
-                                const WriteJobOptions& options) {
+Result<WriteTicket> StageWrites(EngineState& state, NamespaceId ns,
+                                std::span<const WriteItem> items, const WriteJobOptions& options) {
   KVS_TRY(CheckItems(items));
   return StageJob(state, ns, items, options).Run();
 }

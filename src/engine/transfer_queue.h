@@ -16,8 +16,8 @@ struct Transfer {
   std::vector<iovec> iovecs;
   std::vector<io::IoRequest> requests;
   size_t requests_left = 0;
-  int errno_value = 0;       ///< Of the first request that failed; 0 if none did.
-  bool short_read = false;   ///< A read met the end of the file.
+  int errno_value = 0;      ///< Of the first request that failed; 0 if none did.
+  bool short_read = false;  ///< A read met the end of the file.
   void* owner = nullptr;
 
   /// Cuts [offset, offset + bytes of `memory`) into requests of at most `request_bytes_max`.

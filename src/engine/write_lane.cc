@@ -12,14 +12,6 @@
 namespace kvstream::engine {
 namespace {
 
-uint64_t PayloadBytes(const core::WriteOp& op) {
-  uint64_t bytes = 0;
-  for (uint32_t block = 0; block < op.block_count; ++block) {
-    bytes += op.meta->BlockBytes(op.first_block + block);
-  }
-  return bytes;
-}
-
 uint64_t PaddedBytes(uint64_t bytes) {
   return (bytes + chunk::kAlignBytes - 1) / chunk::kAlignBytes * chunk::kAlignBytes;
 }
@@ -91,12 +83,16 @@ void WriteLane::Start(std::unique_ptr<Operation> operation) {
     case core::WriteOp::Kind::kBlocks:
       if (!Gather(operation.get())) return deferred_.push_back(std::move(operation));
       return StartBlocks(std::move(operation));
-    case core::WriteOp::Kind::kPublish: return StartPublish(std::move(operation));
-    case core::WriteOp::Kind::kAbandon: return Finish(op.id, Abandon(op));
-    case core::WriteOp::Kind::kUnlink: return Finish(op.id, Unlink(op));
+    case core::WriteOp::Kind::kPublish:
+      return StartPublish(std::move(operation));
+    case core::WriteOp::Kind::kAbandon:
+      return Finish(op.id, Abandon(op));
+    case core::WriteOp::Kind::kUnlink:
+      return Finish(op.id, Unlink(op));
     case core::WriteOp::Kind::kProbe: {
       const Status writable = context_.directory.CheckWritable();
-      return Finish(op.id, {writable.has_value(), writable ? 0 : writable.error().errno_value(), false});
+      return Finish(op.id,
+                    {writable.has_value(), writable ? 0 : writable.error().errno_value(), false});
     }
   }
 }
@@ -112,7 +108,7 @@ bool WriteLane::Gather(Operation* operation) {
     }
     return true;
   }
-  const uint64_t bytes = PayloadBytes(op);
+  const uint64_t bytes = op.meta->RangeBytes(op.first_block, op.block_count);
   const auto parts = PayloadRange<const std::byte>(
       *op.segments, uint64_t{op.first_block} * op.meta->block_bytes, bytes);
   if (IsAligned(parts)) {
@@ -142,9 +138,9 @@ bool WriteLane::Gather(Operation* operation) {
 Result<int> WriteLane::FileOf(const core::WriteOp& op) {
   const auto found = copies_.find(op.copy);
   if (found != copies_.end()) return found->second.temp.fd;
-  KVS_TRY_ASSIGN(tier::TempFile temp,
-                 context_.directory.CreateTemp(context_.namespaces.FingerprintOf(op.meta->ns),
-                                               op.meta->key, context_.direct, op.meta->FileBytes()));
+  KVS_TRY_ASSIGN(tier::TempFile temp, context_.directory.CreateTemp(
+                                          context_.namespaces.FingerprintOf(op.meta->ns),
+                                          op.meta->key, context_.direct, op.meta->FileBytes()));
   const int fd = temp.fd;
   copies_.emplace(op.copy, CopyFile{std::move(temp), op.meta});
   return fd;
@@ -172,7 +168,8 @@ void WriteLane::StartPublish(std::unique_ptr<Operation> owned) {
   Operation* operation = owned.get();
   std::byte* block = context_.blocks.TryTake();
   if (block == nullptr) {
-    // Cannot happen while the pool is larger than the window of writes; the copy is lost, not the lane.
+    // Cannot happen while the pool is larger than the window of writes; the copy is lost, not the
+    // lane.
     return Finish(operation->op.id, {false, ENOMEM, Abandon(operation->op).temp_left});
   }
   active_.emplace(operation, std::move(owned));
@@ -209,10 +206,10 @@ void WriteLane::End(Operation* operation) {
 core::WriteResult WriteLane::Publish(const core::WriteOp& op) {
   tier::TempFile& temp = copies_.at(op.copy).temp;
   const int closed = context_.files.Close(std::exchange(temp.fd, -1));
-  const int published = closed < 0 ? closed
-                                   : context_.directory.Publish(
-                                         temp.path, context_.namespaces.FingerprintOf(op.meta->ns),
-                                         op.meta->key);
+  const int published =
+      closed < 0 ? closed
+                 : context_.directory.Publish(
+                       temp.path, context_.namespaces.FingerprintOf(op.meta->ns), op.meta->key);
   core::WriteResult result = ResultOf(published);
   if (result.ok) {
     copies_.erase(op.copy);
@@ -229,7 +226,8 @@ core::WriteResult WriteLane::Abandon(const core::WriteOp& op) {
   return result;
 }
 
-/// Removes the copy's temporary file. 0, or a negative errno: then its name is kept for another try.
+/// Removes the copy's temporary file. 0, or a negative errno: then its name is kept for another
+/// try.
 int WriteLane::RemoveTemp(uint64_t copy) {
   const auto found = copies_.find(copy);
   if (found == copies_.end()) return 0;  // it could not be created
@@ -242,8 +240,8 @@ int WriteLane::RemoveTemp(uint64_t copy) {
 }
 
 core::WriteResult WriteLane::Unlink(const core::WriteOp& op) {
-  const int result = context_.directory.RemoveChunk(
-      context_.namespaces.FingerprintOf(op.meta->ns), op.meta->key);
+  const int result =
+      context_.directory.RemoveChunk(context_.namespaces.FingerprintOf(op.meta->ns), op.meta->key);
   return result == -ENOENT ? core::WriteResult{true, 0, false} : ResultOf(result);
 }
 

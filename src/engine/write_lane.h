@@ -14,8 +14,8 @@
 
 namespace kvstream::engine {
 
-/// Writes of one tier: temporary files, footers, renames, unlinks; also the tier's other slow business
-/// (namespace directories, snapshot), which is posted as tasks.
+/// Writes of one tier: temporary files, footers, renames, unlinks; also the tier's other slow
+/// business (namespace directories, snapshot), which is posted as tasks.
 class WriteLane {
  public:
   /// `backend` is the lane's alone. LaneContext::blocks serves writes that O_DIRECT would refuse.

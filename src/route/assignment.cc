@@ -14,7 +14,8 @@ TierMask FirstOf(TierMask holders) {
 /// The tier whose share of [0, 1) contains `fraction`, the shares laid end to end.
 uint32_t TierAt(std::span<const double> shares, uint32_t tier_count, double fraction) {
   double total = 0;
-  for (uint32_t tier = 0; tier < tier_count; ++tier) total += tier < shares.size() ? shares[tier] : 0;
+  for (uint32_t tier = 0; tier < tier_count; ++tier)
+    total += tier < shares.size() ? shares[tier] : 0;
   if (total <= 0) return static_cast<uint32_t>(fraction * tier_count);
   double end = 0;
   for (uint32_t tier = 0; tier + 1 < tier_count; ++tier) {
@@ -27,12 +28,15 @@ uint32_t TierAt(std::span<const double> shares, uint32_t tier_count, double frac
 uint32_t ChosenTier(const RoutingOptions& options, uint32_t tier_count, const PoolChunk& chunk,
                     double position) {
   switch (options.policy) {
-    case Policy::kStaticPosition: return TierAt(options.shares, tier_count, position);
+    case Policy::kStaticPosition:
+      return TierAt(options.shares, tier_count, position);
     case Policy::kStaticHash:
       return TierAt(options.shares, tier_count, static_cast<double>(chunk.hash >> 11) * 0x1.0p-53);
-    case Policy::kRoundRobin: return chunk.item % tier_count;
+    case Policy::kRoundRobin:
+      return chunk.item % tier_count;
     case Policy::kSingleTier:
-    case Policy::kMeetInMiddle: break;
+    case Policy::kMeetInMiddle:
+      break;
   }
   return options.tier;
 }

@@ -14,8 +14,8 @@ constexpr double kLargerGain = 1.08;
 constexpr double kSmallerKeeps = 0.97;
 /// Rounds at a held window before a larger one is tried again.
 constexpr uint32_t kLargerInterval = 32;
-/// The same for a smaller one, which costs bandwidth when it is too small: the interval doubles with
-/// each failure, so that the trials cost next to nothing where the window fits.
+/// The same for a smaller one, which costs bandwidth when it is too small: the interval doubles
+/// with each failure, so that the trials cost next to nothing where the window fits.
 constexpr uint32_t kSmallerIntervalMin = 48;
 constexpr uint32_t kSmallerIntervalMax = 384;
 /// Weight of the newest round in the rates.
@@ -29,8 +29,7 @@ double Blend(double old_rate, double rate) {
 
 }  // namespace
 
-ClaimPacer::ClaimPacer(const Options& options)
-    : options_(options) {
+ClaimPacer::ClaimPacer(const Options& options) : options_(options) {
   KVS_ASSERT(options.piece_bytes_min > 0 && options.piece_bytes_min <= options.piece_bytes_max);
   options_.window_bytes_max = std::max(options_.window_bytes_max, options_.piece_bytes_min);
   options_.window_bytes_min = std::min(options_.window_bytes_min, options_.window_bytes_max);
@@ -43,8 +42,8 @@ uint64_t ClaimPacer::Allowance(uint64_t claimable_bytes, uint32_t tier_count) co
     return batch_left_ > 0 ? std::numeric_limits<uint64_t>::max() : 0;
   }
   const uint64_t share = claimable_bytes / (uint64_t{tier_count} * 4);
-  const uint64_t piece = std::clamp(std::min(window_bytes_ / kPiecesInWindow, share), options_.piece_bytes_min,
-                                    options_.piece_bytes_max);
+  const uint64_t piece = std::clamp(std::min(window_bytes_ / kPiecesInWindow, share),
+                                    options_.piece_bytes_min, options_.piece_bytes_max);
   const bool idle = in_flight_claims_ == 0;
   return idle || in_flight_bytes_ + piece <= window_bytes_ ? piece : 0;
 }
@@ -110,7 +109,8 @@ void ClaimPacer::Hold(uint64_t window_bytes) {
 void ClaimPacer::Try(Phase phase) {
   (phase == Phase::kTryLarger ? rounds_since_larger_ : rounds_since_smaller_) = 0;
   const uint64_t tried = phase == Phase::kTryLarger ? window_bytes_ * 2 : window_bytes_ / 2;
-  if (tried > options_.window_bytes_max || tried < options_.window_bytes_min) return Hold(window_bytes_);
+  if (tried > options_.window_bytes_max || tried < options_.window_bytes_min)
+    return Hold(window_bytes_);
   phase_ = phase;
   window_bytes_ = tried;
 }

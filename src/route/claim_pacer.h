@@ -10,12 +10,13 @@ namespace kvstream::route {
 /// How many bytes one tier may have in flight, without tuning (design: "Window without tuning").
 ///
 /// Piece claiming: the window is held for some rounds to learn what it delivers per second, then a
-/// round is tried at twice the size, or at half. A larger window stays if it delivers clearly more, a
-/// smaller one if it delivers as much. So the window settles near bandwidth times latency, whatever
-/// these are, and follows when they change. A round is the time in which the tier, kept full, delivers
-/// two windows; at first each one doubles the window for as long as that pays.
+/// round is tried at twice the size, or at half. A larger window stays if it delivers clearly more,
+/// a smaller one if it delivers as much. So the window settles near bandwidth times latency,
+/// whatever these are, and follows when they change. A round is the time in which the tier, kept
+/// full, delivers two windows; at first each one doubles the window for as long as that pays.
 ///
-/// Whole-chunk claiming (`chunks` > 0, the paper's): that many chunks, the next when all have arrived.
+/// Whole-chunk claiming (`chunks` > 0, the paper's): that many chunks, the next when all have
+/// arrived.
 ///
 /// Pure; the engine and the simulator share it.
 class ClaimPacer {
@@ -30,8 +31,9 @@ class ClaimPacer {
 
   explicit ClaimPacer(const Options& options);
 
-  /// Largest piece the tier may claim now, 0 to wait. `claimable_bytes`: unread bytes it could claim,
-  /// `tier_count`: tiers that share them. Near the end of the pool pieces shrink to one block.
+  /// Largest piece the tier may claim now, 0 to wait. `claimable_bytes`: unread bytes it could
+  /// claim, `tier_count`: tiers that share them. Near the end of the pool pieces shrink to one
+  /// block.
   uint64_t Allowance(uint64_t claimable_bytes, uint32_t tier_count) const;
 
   void OnClaim(uint64_t bytes, TimePoint now);
@@ -47,8 +49,8 @@ class ClaimPacer {
   /// Recent delivered rate while busy; 0 until known. Only the endgame uses it.
   double bytes_per_second() const { return bytes_per_second_; }
 
-  /// Expected time until the tier has delivered what it has in flight and `more_bytes`; 0 if its rate
-  /// is not known yet.
+  /// Expected time until the tier has delivered what it has in flight and `more_bytes`; 0 if its
+  /// rate is not known yet.
   double SecondsFor(uint64_t more_bytes) const;
 
  private:
@@ -71,16 +73,17 @@ class ClaimPacer {
   double bytes_per_second_ = 0;
 
   Phase phase_ = Phase::kTryLarger;
-  uint64_t held_bytes_;       // the window to fall back to
-  double held_rate_ = 0;      // what it delivers
+  uint64_t held_bytes_;   // the window to fall back to
+  double held_rate_ = 0;  // what it delivers
   uint32_t rounds_since_larger_ = 0;
   uint32_t rounds_since_smaller_ = 0;
   uint32_t smaller_interval_ = 0;
 };
 
-/// True if the tier should leave its next piece to `other`: `other` alone would finish everything that is
-/// left sooner than `self` would finish one piece (earliest completion first). Of tiers that may claim
-/// the same pieces at least one never declines, so the pool always drains.
-bool Declines(const ClaimPacer& self, uint64_t piece_bytes, const ClaimPacer& other, uint64_t left_bytes);
+/// True if the tier should leave its next piece to `other`: `other` alone would finish everything
+/// that is left sooner than `self` would finish one piece (earliest completion first). Of tiers
+/// that may claim the same pieces at least one never declines, so the pool always drains.
+bool Declines(const ClaimPacer& self, uint64_t piece_bytes, const ClaimPacer& other,
+              uint64_t left_bytes);
 
 }  // namespace kvstream::route

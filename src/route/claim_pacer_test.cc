@@ -1,8 +1,8 @@
 #include "route/claim_pacer.h"
 
-#include <gtest/gtest.h>
-
 #include <deque>
+
+#include <gtest/gtest.h>
 
 namespace kvstream::route {
 namespace {
@@ -11,8 +11,8 @@ using std::chrono::nanoseconds;
 
 constexpr uint64_t kPlenty = 64 * kGiB;
 
-/// A tier with a fixed latency and bandwidth: requests are served one after the other, then take the
-/// latency to arrive.
+/// A tier with a fixed latency and bandwidth: requests are served one after the other, then take
+/// the latency to arrive.
 struct Device {
   double bytes_per_second;
   nanoseconds latency;
@@ -31,8 +31,9 @@ struct Device {
     while (done < bytes) {
       while (const uint64_t piece = pacer->Allowance(kPlenty, 1)) {
         pacer->OnClaim(piece, now);
-        device_free = std::max(device_free, now) +
-                      nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(piece) / bytes_per_second));
+        device_free =
+            std::max(device_free, now) +
+            nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(piece) / bytes_per_second));
         flying.push_back({piece, device_free + latency});
       }
       now = flying.front().arrives;
@@ -42,7 +43,8 @@ struct Device {
       flying.pop_front();
     }
     for (const Flying& rest : flying) pacer->OnDone(rest.bytes, true, now);
-    return static_cast<double>(bytes) / 4 / std::chrono::duration<double>(now - measured_from).count();
+    return static_cast<double>(bytes) / 4 /
+           std::chrono::duration<double>(now - measured_from).count();
   }
 };
 

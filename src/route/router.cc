@@ -159,19 +159,21 @@ void Router::Take(HolderClass& from, const PoolChunk& chunk, uint32_t first_bloc
 
 Claim Router::TakeFrom(JobId id, Job& job, HolderClass& from, uint32_t tier, uint64_t bytes_max) {
   const bool from_back = tier > 0 && tier + 1 == tier_count_;
-  const size_t index = tier == 0 ? 0
+  const size_t index = tier == 0   ? 0
                        : from_back ? from.ranges.size() - 1
                                    : from.ranges.size() * tier / (tier_count_ - 1);
   Range& range = from.ranges[index];
   const PoolChunk& chunk = ChunkOf(job, range.item);
   const uint64_t blocks_max = std::max<uint64_t>(1, bytes_max / chunk.block_bytes);
   const auto count = static_cast<uint32_t>(std::min<uint64_t>(range.block_count, blocks_max));
-  const uint32_t first = from_back ? range.first_block + range.block_count - count : range.first_block;
+  const uint32_t first =
+      from_back ? range.first_block + range.block_count - count : range.first_block;
   const Claim claim{id, range.item, first, count, RangeBytes(chunk, first, count)};
   Take(from, chunk, first, count);
   range.block_count -= count;
   if (!from_back) range.first_block += count;
-  if (range.block_count == 0) from.ranges.erase(from.ranges.begin() + static_cast<ptrdiff_t>(index));
+  if (range.block_count == 0)
+    from.ranges.erase(from.ranges.begin() + static_cast<ptrdiff_t>(index));
   return claim;
 }
 

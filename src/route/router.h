@@ -9,6 +9,7 @@
 
 #include "kvstream/engine.h"
 #include "kvstream/options.h"
+
 #include "route/assignment.h"
 
 namespace kvstream::route {
@@ -24,19 +25,19 @@ struct Claim {
 
 /// The pool: all unread pieces of all open jobs, and the order in which tiers claim them.
 ///
-/// A job's chunks stand in prefix order. Tier 0 claims from the front, the last tier from the back, the
-/// tiers between from their share of the way, so that they meet (M4 of the paper, Sec 4.1). Pieces that
-/// fewer tiers hold are claimed first; docs/architecture.md, "Exclusive pieces first", shows what it costs
-/// not to.
-/// Which tiers may read a chunk at all is the assignment's to say; that alone tells the comparison
-/// policies from meet-in-the-middle.
+/// A job's chunks stand in prefix order. Tier 0 claims from the front, the last tier from the back,
+/// the tiers between from their share of the way, so that they meet (M4 of the paper, Sec 4.1).
+/// Pieces that fewer tiers hold are claimed first; docs/architecture.md, "Exclusive pieces first",
+/// shows what it costs not to. Which tiers may read a chunk at all is the assignment's to say; that
+/// alone tells the comparison policies from meet-in-the-middle.
 ///
 /// Pure: no clock, no threads. The engine and the simulator link this same object.
 class Router {
  public:
   Router(const RoutingOptions& options, uint32_t tier_count);
 
-  /// Adds a job, newer than all before it, with every block of its chunks unread. `chunks` may be empty.
+  /// Adds a job, newer than all before it, with every block of its chunks unread. `chunks` may be
+  /// empty.
   void AddJob(JobId job, std::span<const PoolChunk> chunks);
   /// Forgets the job and its unread pieces.
   void RemoveJob(JobId job);

@@ -1,9 +1,9 @@
 #include "route/router.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 
@@ -154,8 +154,8 @@ TEST(RouterTest, ATierThatIsSetAsideStrandsWhatOnlyItHolds) {
   EXPECT_EQ(router.claimable_bytes(0), 4u * kBlock);
 }
 
-/// Any interleaving of claims, failures, removals and outages hands every block out at most once at a
-/// time, and in the end exactly once.
+/// Any interleaving of claims, failures, removals and outages hands every block out at most once at
+/// a time, and in the end exactly once.
 TEST(RouterTest, EachBlockIsClaimedOnceWhateverTheOrder) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
