@@ -37,7 +37,8 @@ function(kvs_archive name)
 endfunction()
 
 # kvs_test(cache SOURCES lru_index_test.cc [LABEL unit] [LINK testing_library])
-# One program kvs_<name>_test whose cases ctest knows one by one. Nothing in developer mode off.
+# One program kvs_<name>_test whose cases ctest knows one by one. Target kvs_<label>_tests builds all
+# programs of a label. Nothing in developer mode off.
 function(kvs_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "SOURCES;LINK")
   if(NOT KVSTREAM_DEVELOPER_MODE)
@@ -54,4 +55,8 @@ function(kvs_test name)
   target_link_libraries(kvs_${name}_test PRIVATE ${ARG_LINK} kvstream_internal GTest::gmock_main kvs_warnings)
   gtest_discover_tests(kvs_${name}_test DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  if(NOT TARGET kvs_${ARG_LABEL}_tests)
+    add_custom_target(kvs_${ARG_LABEL}_tests)
+  endif()
+  add_dependencies(kvs_${ARG_LABEL}_tests kvs_${name}_test)
 endfunction()
