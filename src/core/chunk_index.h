@@ -8,10 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "kvstream/engine.h"
+
 #include "base/paged_vector.h"
 #include "cache/lru_index.h"
 #include "chunk/chunk_meta.h"
-#include "kvstream/engine.h"
 
 namespace kvstream::core {
 
@@ -21,18 +22,18 @@ inline constexpr Slot kNoSlot = ~Slot{0};
 
 /// Which chunks exist, in which version, on which tiers, and each tier's LRU order and space.
 ///
-/// One open-addressing table from (namespace, key) to slots, one entry a slot, one LRU a tier. A lookup
-/// costs one probe sequence and no allocation; about 200 bytes a 16 MiB chunk on two tiers in all.
-/// A slot lives while a tier holds the chunk, the stage has it, or somebody pins it.
+/// One open-addressing table from (namespace, key) to slots, one entry a slot, one LRU a tier. A
+/// lookup costs one probe sequence and no allocation; about 200 bytes a 16 MiB chunk on two tiers
+/// in all. A slot lives while a tier holds the chunk, the stage has it, or somebody pins it.
 class ChunkIndex {
  public:
   struct Entry {
-    chunk::MetaRef meta;     // the current version, or the last one while only pins keep the slot
-    uint32_t stage = 0;      // names the staged copy of `meta`; 0 is none
+    chunk::MetaRef meta;  // the current version, or the last one while only pins keep the slot
+    uint32_t stage = 0;   // names the staged copy of `meta`; 0 is none
     uint32_t pins = 0;
     TierMask holders = 0;
-    TierMask owned = 0;      // of `holders`, written and accounted for by this owner
-    TierMask seen = 0;       // of `holders`, met by the running scan
+    TierMask owned = 0;  // of `holders`, written and accounted for by this owner
+    TierMask seen = 0;   // of `holders`, met by the running scan
 
     bool readable() const { return holders != 0 || stage != 0; }
   };
@@ -40,8 +41,8 @@ class ChunkIndex {
   explicit ChunkIndex(std::span<const uint64_t> capacity_bytes);
 
   Slot Find(NamespaceId ns, const ChunkKey& key) const;
-  /// The slot of the version's key, created without copies and pins if there is none. Makes `meta` the
-  /// chunk's version; copies of another version must have been dropped.
+  /// The slot of the version's key, created without copies and pins if there is none. Makes `meta`
+  /// the chunk's version; copies of another version must have been dropped.
   Slot SetVersion(chunk::MetaRef meta);
   const Entry& entry(Slot slot) const { return entries_[slot]; }
 
@@ -54,7 +55,8 @@ class ChunkIndex {
   };
   /// Records a copy of the current version on a tier.
   void AddCopy(Slot slot, uint32_t tier, CopyKind kind);
-  /// Forgets the copy. An owned copy's bytes stay reserved until ReleaseSpace, since its file is there.
+  /// Forgets the copy. An owned copy's bytes stay reserved until ReleaseSpace, since its file is
+  /// there.
   void DropCopy(Slot slot, uint32_t tier);
   void Touch(Slot slot);
 
@@ -76,8 +78,8 @@ class ChunkIndex {
 
   void ClearSeen(uint32_t tier);
   void MarkSeen(Slot slot, uint32_t tier);
-  /// Calls `visit` for every live slot that holds a copy on the tier: first those others own, then this
-  /// owner's from least to most recently used. `visit` must not change the index.
+  /// Calls `visit` for every live slot that holds a copy on the tier: first those others own, then
+  /// this owner's from least to most recently used. `visit` must not change the index.
   void VisitCopies(uint32_t tier, const std::function<void(Slot)>& visit) const;
 
  private:

@@ -8,7 +8,8 @@
 namespace kvstream::core {
 
 Core::Core(const CoreOptions& options)
-    : shared_(options), random_(options.seed), stager_(shared_), reads_(shared_, stager_) {}
+    : shared_(options), random_(options.seed), stager_(shared_), reads_(shared_, stager_),
+      superseded_(options.tiers.size()) {}
 
 void Core::Lookup(NamespaceId ns, std::span<const ChunkKey> keys,
                   std::span<LookupResult> results) const {
@@ -103,6 +104,7 @@ void Core::Touch(NamespaceId ns, std::span<const ChunkKey> keys) {
 void Core::Remove(NamespaceId ns, std::span<const ChunkKey> keys, TierMask tiers, TimePoint now) {
   shared_.now = now;
   for (const ChunkKey& key : keys) {
+    Supersede({ns, key}, tiers);
     const Slot slot = shared_.index.Find(ns, key);
     if (slot == kNoSlot) continue;
     shared_.index.Pin(slot);
@@ -112,7 +114,6 @@ void Core::Remove(NamespaceId ns, std::span<const ChunkKey> keys, TierMask tiers
     shared_.DropCopies(slot, tiers);
     shared_.index.Unpin(slot);
   }
-  shared_.wake.memory = true;  // unlinks wait for the idle delay
 }
 
 JobId Core::Read(NamespaceId ns, std::vector<ReadRequest> items, TimePoint deadline, LeaseId lease,
@@ -157,7 +158,8 @@ void Core::SettleUnstaged(JobId job, uint32_t item, WriteAccept accept, Namespac
   stager_.SettleNow(job, item, true, present.tiers, present.bytes);
 }
 
-chunk::MetaRef Core::NewMeta(NamespaceId ns, const ChunkKey& key, uint64_t bytes, uint64_t wall_ns) {
+chunk::MetaRef Core::NewMeta(NamespaceId ns, const ChunkKey& key, uint64_t bytes,
+                             uint64_t wall_ns) {
   chunk::MetaRef meta = chunk::MetaRef::Create(ns, key, bytes, shared_.options.block_bytes);
   meta.mutable_meta().write_id = random_.Next();
   // A later put of the same key must win at a scan even if the wall clock stood still.
@@ -170,7 +172,12 @@ chunk::MetaRef Core::NewMeta(NamespaceId ns, const ChunkKey& key, uint64_t bytes
 void Core::Commit(uint32_t stage, chunk::MetaRef meta, std::vector<std::byte*> blocks,
                   ConstSegments segments, bool replace, TimePoint now) {
   shared_.now = now;
+  const ChunkName name{meta->ns, meta->key};
+  const uint64_t write_id = meta->write_id;
   stager_.Commit(stage, std::move(meta), std::move(blocks), std::move(segments), replace);
+  const Slot slot = shared_.index.Find(name.ns, name.key);
+  const bool is_new = slot != kNoSlot && shared_.index.entry(slot).meta->write_id == write_id;
+  if (is_new) Supersede(name, shared_.all_tiers());
 }
 
 void Core::ForwardBegan(TimePoint now) {
@@ -220,10 +227,13 @@ void Core::AddFound(uint32_t tier, std::span<const FoundChunk> chunks, TimePoint
 
 void Core::AddOne(uint32_t tier, const FoundChunk& found) {
   const chunk::ChunkMeta& meta = *found.meta;
-  const auto kind =
-      found.owned ? ChunkIndex::CopyKind::kFound : ChunkIndex::CopyKind::kForeign;
+  const auto kind = found.owned ? ChunkIndex::CopyKind::kFound : ChunkIndex::CopyKind::kForeign;
   // The host removed it while the scan was on its way.
   if (shared_.unlinks[tier].Concerns(meta.ns, meta.key)) return;
+  if (superseded_[tier].contains({meta.ns, meta.key})) {
+    if (found.owned) UnlinkFound(tier, found.meta);
+    return;
+  }
   Slot slot = shared_.index.Find(meta.ns, meta.key);
   if (slot != kNoSlot && shared_.index.entry(slot).readable()) {
     const ChunkIndex::Entry& entry = shared_.index.entry(slot);
@@ -238,9 +248,7 @@ void Core::AddOne(uint32_t tier, const FoundChunk& found) {
     }
     if (entry.stage != 0 || entry.meta->generation_ns >= meta.generation_ns) {
       if (held || !found.owned) return;
-      shared_.unlinks[tier].Push({found.meta, 0});  // an older version of ours: nobody will read it
-      shared_.wake.write |= shared_.Bit(tier);
-      return;
+      return UnlinkFound(tier, found.meta);  // an older version of ours: nobody will read it
     }
     DropOlder(slot, tier);
   }
@@ -256,6 +264,20 @@ void Core::ScanEnds(uint32_t tier, bool complete, TimePoint now) {
     if ((shared_.index.entry(slot).seen & shared_.Bit(tier)) == 0) gone.push_back(slot);
   });
   for (const Slot slot : gone) shared_.ForgetCopy(slot, tier);
+}
+
+/// Removes a file of this owner that is found and not wanted. Should the tier be too full to count it,
+/// it goes before anything is written anyway.
+void Core::UnlinkFound(uint32_t tier, const chunk::MetaRef& meta) {
+  const bool counted = shared_.index.TryReserve(tier, meta->FileBytes());
+  shared_.QueueUnlink(tier, {meta, counted ? meta->FileBytes() : 0});
+}
+
+/// What a scan that is not over yet finds under the name is older than what the host has done now.
+void Core::Supersede(const ChunkName& name, TierMask tiers) {
+  for (uint32_t tier = 0; tier < shared_.options.tier_count(); ++tier) {
+    if (!stager_.ready(tier) && (tiers & shared_.Bit(tier)) != 0) superseded_[tier].insert(name);
+  }
 }
 
 /// A newer version was found on `tier`: drops the copies of the one the index knows.
@@ -276,6 +298,7 @@ void Core::DropOlder(Slot slot, uint32_t tier) {
 
 void Core::SetReady(uint32_t tier, TimePoint now) {
   shared_.now = now;
+  superseded_[tier].clear();
   stager_.SetReady(tier);
 }
 

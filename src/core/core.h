@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/prng.h"
@@ -30,7 +31,8 @@ class Core {
   explicit Core(const CoreOptions& options);
 
   // ---- The host's calls
-  void Lookup(NamespaceId ns, std::span<const ChunkKey> keys, std::span<LookupResult> results) const;
+  void Lookup(NamespaceId ns, std::span<const ChunkKey> keys,
+              std::span<LookupResult> results) const;
   /// Protects those of the chunks that are readable; 0 if none is.
   LeaseId Lease(NamespaceId ns, std::span<const ChunkKey> keys, TimePoint now);
   JobId LookupAsync(NamespaceId ns, std::vector<ChunkKey> keys, bool discover, bool lease,
@@ -119,6 +121,8 @@ class Core {
   void FinishLookup(JobId job);
   void AddOne(uint32_t tier, const FoundChunk& found);
   void DropOlder(Slot slot, uint32_t tier);
+  void UnlinkFound(uint32_t tier, const chunk::MetaRef& meta);
+  void Supersede(const ChunkName& name, TierMask tiers);
 
   SharedState shared_;
   base::Prng random_;
@@ -129,6 +133,8 @@ class Core {
   std::map<LeaseId, Pinned> leases_;
   std::unordered_map<JobId, LeaseId> lease_of_job_;
   std::unordered_map<JobId, LookupJob> lookups_;
+  /// By tier that awaits its scan: the names under which what is found there is not wanted.
+  std::vector<std::unordered_set<ChunkName, ChunkNameHash>> superseded_;
 };
 
 }  // namespace kvstream::core

@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "chunk/chunk_meta.h"
 #include "kvstream/engine.h"
+
+#include "chunk/chunk_meta.h"
 
 namespace kvstream::core {
 
-// What the core asks of lanes, and what they answer. Operations carry everything a lane needs, so that
-// it works outside the engine's mutex.
+// What the core asks of lanes, and what they answer. Operations carry everything a lane needs, so
+// that it works outside the engine's mutex.
 
 /// Names an operation in flight; never reused.
 using OpId = uint64_t;
@@ -42,14 +43,14 @@ struct ReadOp {
 };
 
 enum class ReadOutcome : uint8_t {
-  kDelivered,   ///< Verified and in the caller's memory.
-  kOvertaken,   ///< Verified, but BeginLanding said no.
-  kFound,       ///< kFooter: `found` is the chunk. kProbe: the tier answers.
-  kMissing,     ///< No such file.
-  kShort,       ///< The file ends before the piece does.
-  kCorrupt,     ///< Checksums disagree and the file's footer names the version wanted.
-  kReplaced,    ///< The file is another version: `found`.
-  kFailed,      ///< The file system answered `errno_value`.
+  kDelivered,  ///< Verified and in the caller's memory.
+  kOvertaken,  ///< Verified, but BeginLanding said no.
+  kFound,      ///< kFooter: `found` is the chunk. kProbe: the tier answers.
+  kMissing,    ///< No such file.
+  kShort,      ///< The file ends before the piece does.
+  kCorrupt,    ///< Checksums disagree and the file's footer names the version wanted.
+  kReplaced,   ///< The file is another version: `found`.
+  kFailed,     ///< The file system answered `errno_value`.
 };
 
 struct ReadResult {
@@ -83,7 +84,8 @@ struct WriteOp {
 struct WriteResult {
   bool ok = false;
   int errno_value = 0;
-  /// kPublish that failed, kAbandon: the temporary file is still there. Another kAbandon tries again.
+  /// kPublish that failed, kAbandon: the temporary file is still there. Another kAbandon tries
+  /// again.
   bool temp_left = false;
 };
 

@@ -37,7 +37,8 @@ bool ReadScheduler::NextControlOp(uint32_t tier, TimePoint now, ReadOp* op) {
   op->ns = footer->ns;
   op->key = footer->key;
   Track(op->id,
-        {.kind = op->kind, .tier = tier, .issued = now, .footer_done = std::move(footer->done)}, now);
+        {.kind = op->kind, .tier = tier, .issued = now, .footer_done = std::move(footer->done)},
+        now);
   footers_.erase(footer);
   return true;
 }
@@ -66,7 +67,8 @@ bool ReadScheduler::ClaimPiece(uint32_t tier, TimePoint now, ReadOp* op) {
   return true;
 }
 
-/// Endgame: re-reads the piece in flight on another tier that would arrive last, if it would be sooner.
+/// Endgame: re-reads the piece in flight on another tier that would arrive last, if it would be
+/// sooner.
 bool ReadScheduler::ClaimLate(uint32_t tier, TimePoint now, ReadOp* op) {
   Tier& self = tiers_[tier];
   if (!MayOvertake() || router_.claimable_bytes(tier) > 0) return false;
@@ -77,7 +79,8 @@ bool ReadScheduler::ClaimLate(uint32_t tier, TimePoint now, ReadOp* op) {
     if (operation.tier == tier || operation.twin || !CanOvertake(operation)) continue;
     if ((ChunkOf(operation.claim).holders & shared_.Bit(tier)) == 0) continue;
     const double seconds = SecondsUntilDone(id, operation, now);
-    if (seconds <= self.pacer.SecondsFor(operation.claim.bytes) || seconds <= latest_seconds) continue;
+    if (seconds <= self.pacer.SecondsFor(operation.claim.bytes) || seconds <= latest_seconds)
+      continue;
     latest = &operation;
     latest_seconds = seconds;
   }
@@ -114,7 +117,8 @@ double ReadScheduler::SecondsUntilDone(OpId id, const InFlight& operation, TimeP
 }
 
 bool ReadScheduler::MayOvertake() const {
-  return routing_.policy == Policy::kMeetInMiddle && routing_.claim_chunks == 0 && tiers_.size() > 1;
+  return routing_.policy == Policy::kMeetInMiddle && routing_.claim_chunks == 0 &&
+         tiers_.size() > 1;
 }
 
 bool ReadScheduler::LeaveToOthers(uint32_t tier, uint64_t piece_bytes) const {
@@ -160,7 +164,7 @@ void ReadScheduler::Track(OpId id, InFlight operation, TimePoint now) {
   Tier& tier = tiers_[operation.tier];
   if (tier.in_flight++ == 0) tier.busy_since = now;
   // Whoever keeps the time has to look whether it comes back; later ones are due later.
-  if (in_flight_.empty()) shared_.wake.memory = true;
+  if (in_flight_.size() == hung_) shared_.wake.memory = true;
   in_flight_.emplace(id, std::move(operation));
 }
 
@@ -168,6 +172,7 @@ void ReadScheduler::Untrack(const InFlight& operation, TimePoint now) {
   Tier& tier = tiers_[operation.tier];
   KVS_ASSERT(tier.in_flight > 0);
   if (--tier.in_flight == 0) tier.busy += now - tier.busy_since;
+  if (operation.hung) --hung_;
 }
 
 void ReadScheduler::OnTierOutcome(uint32_t tier, const ReadResult& result, TimePoint now) {
@@ -225,6 +230,7 @@ void ReadScheduler::Tick(TimePoint now) {
   for (auto& [id, operation] : in_flight_) {
     if (operation.hung || now - operation.issued < shared_.options.hang_after) continue;
     operation.hung = true;
+    ++hung_;
     hung |= shared_.Bit(operation.tier);
   }
   for (uint32_t tier = 0; tier < tiers_.size(); ++tier) {
@@ -262,7 +268,8 @@ Status ReadScheduler::SetRouting(const RoutingOptions& routing) {
 uint64_t ReadScheduler::quarantined_bytes(uint32_t tier) const {
   uint64_t bytes = 0;
   for (const auto& [id, operation] : in_flight_) {
-    if (operation.tier == tier && operation.orphan && operation.hung) bytes += operation.claim.bytes;
+    if (operation.tier == tier && operation.orphan && operation.hung)
+      bytes += operation.claim.bytes;
   }
   return bytes;
 }
@@ -277,8 +284,8 @@ std::vector<UnreleasedBuffer> ReadScheduler::Unreleased() const {
   for (const auto& [id, operation] : in_flight_) {
     if (operation.kind != ReadOp::Kind::kBlocks || operation.orphan) continue;
     if (operation.bounce && !operation.landing) continue;
-    buffers.push_back({operation.claim.job, operation.claim.item,
-                       shared_.options.tiers[operation.tier].name});
+    buffers.push_back(
+        {operation.claim.job, operation.claim.item, shared_.options.tiers[operation.tier].name});
   }
   return buffers;
 }

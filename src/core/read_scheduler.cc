@@ -46,8 +46,13 @@ ReadScheduler::ReadScheduler(SharedState& shared, StageLender& lender)
   const uint64_t bounce_blocks = options.bounce_blocks / options.tier_count();
   KVS_ASSERT(bounce_blocks >= 4);
   for (uint32_t tier = 0; tier < options.tier_count(); ++tier) {
-    tiers_.push_back({route::ClaimPacer(PacerOptions(options, routing_, tier)), TierHealth({}),
-                      bounce_blocks, bounce_blocks, 0, {}, {}});
+    tiers_.push_back({route::ClaimPacer(PacerOptions(options, routing_, tier)),
+                      TierHealth({}),
+                      bounce_blocks,
+                      bounce_blocks,
+                      0,
+                      {},
+                      {}});
   }
 }
 
@@ -175,8 +180,8 @@ void ReadScheduler::Settle(JobId id, uint32_t item) {
 void ReadScheduler::FinishJobIfDone(JobId id) {
   const Job& job = jobs_.at(id);
   if (job.chunks_open > 0) return;
-  shared_.events.push_back({Event::Kind::kReadDone, job.chunks_missed == 0, MissReason::kNone, 0, 0,
-                            id, job.bytes});
+  shared_.events.push_back(
+      {Event::Kind::kReadDone, job.chunks_missed == 0, MissReason::kNone, 0, 0, id, job.bytes});
   router_.RemoveJob(id);
   jobs_.erase(id);
   --shared_.open_read_jobs;
@@ -237,11 +242,18 @@ void ReadScheduler::Finish(OpId id, ReadResult result, TimePoint now) {
     }
     return;
   }
-  OnTierOutcome(operation.tier, result, now);
   if (operation.kind == ReadOp::Kind::kFooter) {
     operation.footer_done(result.outcome == ReadOutcome::kFound ? result.found : chunk::MetaRef());
-    return;
+  } else {
+    FinishBlocks(operation, result, now);
   }
+  // Last, since setting the tier aside can end the operation's job.
+  OnTierOutcome(operation.tier, result, now);
+}
+
+void ReadScheduler::FinishBlocks(const InFlight& operation, const ReadResult& result,
+                                 TimePoint now) {
+  Tier& tier = tiers_[operation.tier];
   const bool verified =
       result.outcome == ReadOutcome::kDelivered || result.outcome == ReadOutcome::kOvertaken;
   tier.pacer.OnDone(operation.claim.bytes, verified, now);
@@ -330,8 +342,9 @@ bool ReadScheduler::NextMemoryOp(MemoryOp* op) {
   for (auto& [id, copy] : memory_copies_) {
     if (copy.issued) continue;
     copy.issued = true;
-    *op = {MemoryOp::Kind::kCopyOut, id, copy.source.meta, copy.source.blocks, copy.source.segments,
-           &jobs_.at(copy.job).chunks[copy.item].segments};
+    *op = {MemoryOp::Kind::kCopyOut, id,
+           copy.source.meta,         copy.source.blocks,
+           copy.source.segments,     &jobs_.at(copy.job).chunks[copy.item].segments};
     return true;
   }
   return false;

@@ -42,10 +42,10 @@ class StageLender {
 
 /// Reads: the jobs, the pool, what each tier has in flight, and when a chunk is done.
 ///
-/// A chunk is done when all its blocks have landed, or when one can be had from nowhere; and not before
-/// every operation that can touch the caller's memory has ended. Operations that land in engine memory
-/// may outlive their chunk: they are orphans then, their answer is dropped and their memory stays
-/// accounted to the tier until they end.
+/// A chunk is done when all its blocks have landed, or when one can be had from nowhere; and not
+/// before every operation that can touch the caller's memory has ended. Operations that land in
+/// engine memory may outlive their chunk: they are orphans then, their answer is dropped and their
+/// memory stays accounted to the tier until they end.
 class ReadScheduler {
  public:
   ReadScheduler(SharedState& shared, StageLender& lender);
@@ -57,7 +57,8 @@ class ReadScheduler {
 
   /// The next operation for the tier's read lane, if there is one now.
   bool NextOp(uint32_t tier, TimePoint now, ReadOp* op);
-  /// A bounced read is verified: may it be copied to the caller? Then it must be, and at once. Null: no.
+  /// A bounced read is verified: may it be copied to the caller? Then it must be, and at once.
+  /// Null: no.
   const Segments* BeginLanding(OpId id);
   void Finish(OpId id, ReadResult result, TimePoint now);
 
@@ -155,7 +156,9 @@ class ReadScheduler {
   void Track(OpId id, InFlight operation, TimePoint now);
   void Untrack(const InFlight& operation, TimePoint now);
 
-  void StartChunk(JobId id, Job& job, uint32_t item, std::vector<route::PoolChunk>* pool, Slot slot);
+  void StartChunk(JobId id, Job& job, uint32_t item, std::vector<route::PoolChunk>* pool,
+                  Slot slot);
+  void FinishBlocks(const InFlight& operation, const ReadResult& result, TimePoint now);
   void Landed(const InFlight& operation, Chunk& chunk);
   void FailOver(const InFlight& operation, Chunk& chunk, const ReadResult& result);
   void HandleBadCopy(const InFlight& operation, const Chunk& chunk, const ReadResult& result);
@@ -182,6 +185,7 @@ class ReadScheduler {
   std::vector<Tier> tiers_;
   std::map<JobId, Job> jobs_;
   std::unordered_map<OpId, InFlight> in_flight_;
+  size_t hung_ = 0;  // of in_flight_
   std::deque<Footer> footers_;
   std::map<OpId, MemoryCopy> memory_copies_;
 };

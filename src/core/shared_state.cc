@@ -69,11 +69,16 @@ SharedState::SharedState(const CoreOptions& core_options)
   stats.stage_capacity_bytes = options.write.stage_bytes;
 }
 
+void SharedState::QueueUnlink(uint32_t tier, UnlinkQueue::Item item) {
+  unlinks[tier].Push(std::move(item));
+  wake.write |= Bit(tier);
+  wake.memory = true;  // it may have to wait for the idle delay
+}
+
 void SharedState::DropCopy(Slot slot, uint32_t tier) {
   const ChunkIndex::Entry& entry = index.entry(slot);
   if ((entry.owned & Bit(tier)) != 0) {
-    unlinks[tier].Push({entry.meta, entry.meta->FileBytes()});
-    wake.write |= Bit(tier);
+    QueueUnlink(tier, {entry.meta, entry.meta->FileBytes()});
   }
   index.DropCopy(slot, tier);
 }

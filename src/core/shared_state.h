@@ -4,12 +4,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "chunk/key_hash.h"
-#include "core/chunk_index.h"
-#include "core/ops.h"
 #include "kvstream/engine.h"
 #include "kvstream/options.h"
 #include "kvstream/stats.h"
+
+#include "chunk/key_hash.h"
+#include "core/chunk_index.h"
+#include "core/ops.h"
 
 namespace kvstream::core {
 
@@ -44,14 +45,24 @@ struct WakeMask {
   bool memory = false;
 };
 
-/// Files to remove on one tier, oldest first. One that cannot be removed is tried again later: as long
-/// as it is there it takes space, and a scan or a discovering lookup would find it.
+/// What a chunk's file is called by, on every tier.
+struct ChunkName {
+  NamespaceId ns = 0;
+  ChunkKey key;
+  friend bool operator==(const ChunkName&, const ChunkName&) = default;
+};
+struct ChunkNameHash {
+  size_t operator()(const ChunkName& name) const { return chunk::ChunkKeyHash{}(name.key) ^ name.ns; }
+};
+
+/// Files to remove on one tier, oldest first. One that cannot be removed is tried again later: as
+/// long as it is there it takes space, and a scan or a discovering lookup would find it.
 class UnlinkQueue {
  public:
   struct Item {
     chunk::MetaRef meta;
     uint64_t reserved_bytes = 0;  ///< Given back when the file is gone.
-    uint64_t temp_of = 0;         ///< If not 0: the temporary file of this copy, not the published one.
+    uint64_t temp_of = 0;  ///< If not 0: the temporary file of this copy, not the published one.
   };
 
   void Push(Item item);
@@ -66,31 +77,22 @@ class UnlinkQueue {
   void Done(const Item& item);
   /// It could not be removed. `retry_at` is never earlier than that of a call before.
   void Failed(Item item, TimePoint retry_at);
-  /// Whether a removal of this chunk's file waits or runs: until then no new version may be published,
-  /// since both have one name.
+  /// Whether a removal of this chunk's file waits or runs: until then no new version may be
+  /// published, since both have one name.
   bool Concerns(NamespaceId ns, const ChunkKey& key) const;
   /// Whether that removal has failed and waits to be tried again.
   bool HasFailed(NamespaceId ns, const ChunkKey& key) const;
 
  private:
-  struct Name {
-    NamespaceId ns;
-    ChunkKey key;
-    friend bool operator==(const Name&, const Name&) = default;
-  };
-  struct NameHash {
-    size_t operator()(const Name& name) const { return chunk::ChunkKeyHash{}(name.key) ^ name.ns; }
-  };
-
   struct Retry {
     Item item;
     TimePoint retry_at;
   };
 
   std::deque<Item> waiting_;
-  std::deque<Retry> failed_;  // by time
+  std::deque<Retry> failed_;     // by time
   uint64_t reserved_bytes_ = 0;  // of waiting_
-  std::unordered_multiset<Name, NameHash> names_;
+  std::unordered_multiset<ChunkName, ChunkNameHash> names_;
 };
 
 /// What the parts of the core have in common.
@@ -100,6 +102,8 @@ struct SharedState {
   TierMask Bit(uint32_t tier) const { return static_cast<TierMask>(1u << tier); }
   TierMask all_tiers() const { return static_cast<TierMask>((1u << options.tier_count()) - 1); }
 
+  /// Has a file removed as soon as writes may go.
+  void QueueUnlink(uint32_t tier, UnlinkQueue::Item item);
   /// Forgets a copy; an owned one's file is unlinked later and its space given back then.
   void DropCopy(Slot slot, uint32_t tier);
   /// Forgets a copy whose file is gone: what has its name now, if anything, is another one.

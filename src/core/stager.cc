@@ -28,7 +28,8 @@ Admission Stager::Admit(const WriteRequest& request) {
       return {WriteAccept::kAlreadyPresent, 0};
     }
   }
-  const uint64_t blocks = (request.bytes + shared_.options.block_bytes - 1) / shared_.options.block_bytes;
+  const uint64_t blocks =
+      (request.bytes + shared_.options.block_bytes - 1) / shared_.options.block_bytes;
   const uint64_t room = blocks * shared_.options.block_bytes;
   if (shared_.stats.staged_bytes + room > shared_.options.write.stage_bytes) {
     refused_ = true;
@@ -141,7 +142,8 @@ bool Stager::NextMemoryOp(MemoryOp* op) {
     const auto found = staged_.find(stage);
     if (found == staged_.end()) continue;
     found->second.sealing = true;
-    *op = {MemoryOp::Kind::kSeal, shared_.next_op++, found->second.meta, nullptr,
+    *op = {MemoryOp::Kind::kSeal,   shared_.next_op++,
+           found->second.meta,      nullptr,
            &found->second.segments, nullptr};
     seals_[op->id] = stage;
     return true;

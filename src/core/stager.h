@@ -31,12 +31,13 @@ struct Admission {
   uint32_t stage = 0;  ///< kStaged: fill the payload, then Commit.
 };
 
-/// Writes: staged chunks, one queue of copies per tier, and the gate that keeps them back while reads are
-/// open (M2). Every tier gets a copy of every chunk (M3) at its own pace; a tier that lags loses copies
-/// and holds up nobody.
+/// Writes: staged chunks, one queue of copies per tier, and the gate that keeps them back while
+/// reads are open (M2). Every tier gets a copy of every chunk (M3) at its own pace; a tier that
+/// lags loses copies and holds up nobody.
 ///
-/// Life of a staged chunk: Admit (room taken, invisible) → Commit (readable) → Seal (checksums known; at
-/// Commit already unless the memory is borrowed) → copies written → settled (room given back).
+/// Life of a staged chunk: Admit (room taken, invisible) → Commit (readable) → Seal (checksums
+/// known; at Commit already unless the memory is borrowed) → copies written → settled (room given
+/// back).
 class Stager final : public StageLender {
  public:
   explicit Stager(SharedState& shared);
@@ -44,8 +45,9 @@ class Stager final : public StageLender {
   /// Begins a write job of `items` chunks. Every item ends in exactly one kChunkSettled.
   void BeginJob(JobId job, uint32_t items);
   Admission Admit(const WriteRequest& request);
-  /// Makes an admitted chunk readable. Its payload is in `blocks` (engine memory, sealed `meta`) or in
-  /// `segments` (borrowed, sealed later). If the key has become present meanwhile, it counts as that.
+  /// Makes an admitted chunk readable. Its payload is in `blocks` (engine memory, sealed `meta`) or
+  /// in `segments` (borrowed, sealed later). If the key has become present meanwhile, it counts as
+  /// that.
   void Commit(uint32_t stage, chunk::MetaRef meta, std::vector<std::byte*> blocks,
               ConstSegments segments, bool replace);
   /// Ends an item without a staged chunk.
@@ -173,6 +175,7 @@ class Stager final : public StageLender {
   std::map<uint64_t, uint32_t> orders_;  // order → stage
   std::unordered_map<JobId, Job> jobs_;
   std::unordered_map<OpId, InFlight> in_flight_;
+  size_t hung_ = 0;  // of in_flight_
   std::unordered_map<OpId, uint32_t> seals_;
   std::deque<uint32_t> to_seal_;
   std::vector<std::byte*> freed_blocks_;
@@ -180,7 +183,7 @@ class Stager final : public StageLender {
   uint32_t next_stage_ = 1;
   uint64_t flush_order_ = 0;  // explicit flush up to here
   bool forward_open_ = false;
-  bool refused_ = false;      // a write found the stage full since it last had room
+  bool refused_ = false;  // a write found the stage full since it last had room
 };
 
 }  // namespace kvstream::core

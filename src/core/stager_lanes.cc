@@ -70,8 +70,8 @@ bool Stager::NextProbe(uint32_t tier, TimePoint now, WriteOp* op) {
   return true;
 }
 
-/// Files to remove go when writes may go, since an unlink can cost milliseconds (io_facts: 2 ms on ext4
-/// mounted with discard).
+/// Files to remove go when writes may go, since an unlink can cost milliseconds (io_facts: 2 ms on
+/// ext4 mounted with discard).
 bool Stager::NextUnlink(uint32_t tier, bool urgent, TimePoint now, WriteOp* op) {
   UnlinkQueue& unlinks = shared_.unlinks[tier];
   if (!urgent || !unlinks.HasDue(now) || !tiers_[tier].ready) return false;
@@ -134,8 +134,8 @@ bool Stager::BeginCopy(uint32_t tier, bool* want_unlink) {
   return true;
 }
 
-/// Whether an older version under the same name is still being written or removed on the tier. Only when
-/// that is over may a new one begin, or its file could be what gets removed.
+/// Whether an older version under the same name is still being written or removed on the tier. Only
+/// when that is over may a new one begin, or its file could be what gets removed.
 bool Stager::NameBusy(uint32_t tier, const Staged& staged) const {
   if (shared_.unlinks[tier].Concerns(staged.meta->ns, staged.meta->key)) return true;
   return std::ranges::any_of(tiers_[tier].active, [&](uint32_t stage) {
@@ -144,8 +144,8 @@ bool Stager::NameBusy(uint32_t tier, const Staged& staged) const {
   });
 }
 
-/// Reserves space on the tier, evicting as needed. False with `wait`: unlinks or other copies have to be
-/// done first.
+/// Reserves space on the tier, evicting as needed. False with `wait`: unlinks or other copies have
+/// to be done first.
 bool Stager::MakeRoom(uint32_t tier, uint64_t bytes, bool* wait) {
   if (bytes > shared_.index.capacity_bytes(tier)) return false;
   if (shared_.index.TryReserve(tier, bytes)) return true;
@@ -175,10 +175,7 @@ bool Stager::NextBlocks(uint32_t tier, FlushReason reason, TimePoint now, WriteO
     if (copy.state != CopyState::kWriting || copy.failed) continue;
     if (copy.next_block == staged.meta->block_count) continue;
     const uint32_t count = std::min(kBlocksPerOp, staged.meta->block_count - copy.next_block);
-    uint64_t bytes = 0;
-    for (uint32_t block = 0; block < count; ++block) {
-      bytes += staged.meta->BlockBytes(copy.next_block + block);
-    }
+    const uint64_t bytes = staged.meta->RangeBytes(copy.next_block, count);
     const bool idle = self.in_flight_bytes == 0;
     if (!idle && self.in_flight_bytes + bytes > shared_.options.write.window_bytes) return false;
     *op = WriteOp{};
@@ -205,7 +202,7 @@ bool Stager::NextBlocks(uint32_t tier, FlushReason reason, TimePoint now, WriteO
 void Stager::Track(OpId id, InFlight operation, TimePoint now) {
   Tier& self = tiers_[operation.tier];
   if (self.in_flight++ == 0) self.busy_since = now;
-  if (in_flight_.empty()) shared_.wake.memory = true;  // as for reads
+  if (in_flight_.size() == hung_) shared_.wake.memory = true;  // as for reads
   self.unlinking_bytes += operation.unlink.reserved_bytes;
   in_flight_.emplace(id, std::move(operation));
 }
@@ -218,14 +215,19 @@ void Stager::Finish(OpId id, WriteResult result, TimePoint now) {
   Tier& self = tiers_[operation.tier];
   KVS_ASSERT(self.in_flight > 0);
   if (--self.in_flight == 0) self.busy += now - self.busy_since;
+  if (operation.hung) --hung_;
   switch (operation.kind) {
-    case WriteOp::Kind::kBlocks: return FinishBlocks(operation, result, now);
+    case WriteOp::Kind::kBlocks:
+      return FinishBlocks(operation, result, now);
     case WriteOp::Kind::kPublish:
-    case WriteOp::Kind::kAbandon: return FinishClose(operation, result, now);
-    case WriteOp::Kind::kUnlink: return FinishUnlink(operation, result, now);
+    case WriteOp::Kind::kAbandon:
+      return FinishClose(operation, result, now);
+    case WriteOp::Kind::kUnlink:
+      return FinishUnlink(operation, result, now);
     case WriteOp::Kind::kProbe:
       shared_.wake.memory = true;  // the time of the next probe is new
-      if (self.health.OnProbeDone(result.ok, now)) shared_.wake.write |= shared_.Bit(operation.tier);
+      if (self.health.OnProbeDone(result.ok, now))
+        shared_.wake.write |= shared_.Bit(operation.tier);
   }
 }
 
@@ -237,8 +239,7 @@ void Stager::FinishBlocks(const InFlight& operation, WriteResult result, TimePoi
   --copy.in_flight;
   if (!result.ok) {
     const bool full = result.errno_value == ENOSPC || result.errno_value == EDQUOT;
-    DropCopy(operation.stage, operation.tier,
-             full ? DropReason::kNoSpace : DropReason::kIoError);
+    DropCopy(operation.stage, operation.tier, full ? DropReason::kNoSpace : DropReason::kIoError);
   }
   OnTierOutcome(operation.tier, result, now);
 }
@@ -258,7 +259,7 @@ void Stager::FinishClose(const InFlight& operation, WriteResult result, TimePoin
   } else if (published) {
     // Replaced or removed while the rename was on its way: the file must go again.
     copy.state = CopyState::kDropped;
-    shared_.unlinks[operation.tier].Push({staged.meta, file_bytes});
+    shared_.QueueUnlink(operation.tier, {staged.meta, file_bytes});
   } else {
     copy.state = CopyState::kDropped;
     if (!copy.failed) {
@@ -266,7 +267,7 @@ void Stager::FinishClose(const InFlight& operation, WriteResult result, TimePoin
             .dropped_copies[static_cast<size_t>(DropReason::kIoError)];
     }
     if (result.temp_left) {
-      shared_.unlinks[operation.tier].Push({staged.meta, file_bytes, operation.stage});
+      shared_.QueueUnlink(operation.tier, {staged.meta, file_bytes, operation.stage});
     } else {
       shared_.index.ReleaseSpace(operation.tier, file_bytes);
     }
@@ -310,6 +311,7 @@ void Stager::Tick(TimePoint now) {
   for (auto& [id, operation] : in_flight_) {
     if (operation.hung || now - operation.issued < shared_.options.hang_after) continue;
     operation.hung = true;
+    ++hung_;
     hung |= shared_.Bit(operation.tier);
   }
   const auto drop_before = now - 2 * shared_.options.write.age_max;
@@ -325,7 +327,8 @@ void Stager::Tick(TimePoint now) {
     }
     const bool work =
         !self.queue.empty() || !self.active.empty() || shared_.unlinks[tier].HasDue(now);
-    if (self.health.ProbeDue(now) || (work && Gate(tier, now))) shared_.wake.write |= shared_.Bit(tier);
+    if (self.health.ProbeDue(now) || (work && Gate(tier, now)))
+      shared_.wake.write |= shared_.Bit(tier);
   }
 }
 

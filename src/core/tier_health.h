@@ -7,8 +7,8 @@
 
 namespace kvstream::core {
 
-/// A breaker for one direction (reads or writes) of one tier. Errors in a row, or an operation that does
-/// not come back, set the tier aside; probes bring it back. Pure.
+/// A breaker for one direction (reads or writes) of one tier. Errors in a row, or an operation that
+/// does not come back, set the tier aside; probes bring it back. Pure.
 class TierHealth {
  public:
   struct Options {
