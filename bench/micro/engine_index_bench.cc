@@ -170,8 +170,14 @@ class SnapshotTiers {
   test::TempDir folder_;
 };
 
-std::unique_ptr<Engine> OpenedEngine(const SnapshotTiers& tiers) {
-  auto engine = Engine::Open(tiers.options());
+/// Made once, at the first call: it takes seconds.
+const SnapshotTiers& Tiers() {
+  static const SnapshotTiers tiers;
+  return tiers;
+}
+
+std::unique_ptr<Engine> OpenedEngine() {
+  auto engine = Engine::Open(Tiers().options());
   KVS_ASSERT(engine.has_value());
   KVS_ASSERT((*engine)->GetStats().index_chunks == ChunkCount());
   return std::move(*engine);
@@ -184,10 +190,10 @@ void CloseEngine(Engine& engine) {
 
 /// From the call to the return of Engine::Open, when every chunk can be looked up and read.
 void OpenFromSnapshots(benchmark::State& state) {
-  const SnapshotTiers tiers;
+  Tiers();
   for (auto _ : state) {
     const auto begin = std::chrono::steady_clock::now();
-    const auto engine = OpenedEngine(tiers);
+    const auto engine = OpenedEngine();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     state.SetIterationTime(seconds.count());
     CloseEngine(*engine);
@@ -198,8 +204,7 @@ BENCHMARK(OpenFromSnapshots)->UseManualTime()->Iterations(3)->Unit(benchmark::kM
 
 /// The same lookups through the public call, its mutex included.
 void LookUpInEngine(benchmark::State& state) {
-  const SnapshotTiers tiers;
-  const auto engine = OpenedEngine(tiers);
+  const auto engine = OpenedEngine();
   const auto ns = engine->OpenNamespace(BenchIdentity());
   KVS_ASSERT(ns.has_value());
   LookUpAll(state, [&](std::span<const ChunkKey> keys, std::span<LookupResult> results) {
