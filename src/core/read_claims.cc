@@ -249,7 +249,10 @@ TimePoint ReadScheduler::NextTick(TimePoint now) const {
   for (const auto& [id, operation] : in_flight_) {
     if (!operation.hung) next = std::min(next, operation.issued + shared_.options.hang_after);
   }
-  for (const Tier& tier : tiers_) next = std::min(next, tier.health.probe_at());
+  for (const Tier& tier : tiers_) {
+    // A probe that is due waits for its lane, however long that hangs.
+    if (tier.health.probe_at() > now) next = std::min(next, tier.health.probe_at());
+  }
   const bool endgame = MayOvertake() && !jobs_.empty() && router_.unread_bytes() == 0;
   return endgame ? std::min(next, now + kLateCheckInterval) : next;
 }

@@ -15,6 +15,11 @@ constexpr size_t kActiveCopiesMax = 4;
 /// Until a file that could not be removed is tried again.
 constexpr auto kUnlinkRetryInterval = std::chrono::seconds(1);
 
+/// A full file system is no fault of the tier: it loses copies, it is not set aside.
+bool IsFull(WriteResult result) {
+  return result.errno_value == ENOSPC || result.errno_value == EDQUOT;
+}
+
 }  // namespace
 
 /// Why a write may go to the tier now; nothing while it must wait.
@@ -226,8 +231,10 @@ void Stager::Finish(OpId id, WriteResult result, TimePoint now) {
       return FinishUnlink(operation, result, now);
     case WriteOp::Kind::kProbe:
       shared_.wake.memory = true;  // the time of the next probe is new
-      if (self.health.OnProbeDone(result.ok, now))
+      // A full tier answers: its copies must be evicted before it has room again.
+      if (self.health.OnProbeDone(result.ok || IsFull(result), now)) {
         shared_.wake.write |= shared_.Bit(operation.tier);
+      }
   }
 }
 
@@ -238,8 +245,8 @@ void Stager::FinishBlocks(const InFlight& operation, WriteResult result, TimePoi
   KVS_ASSERT(copy.in_flight > 0);
   --copy.in_flight;
   if (!result.ok) {
-    const bool full = result.errno_value == ENOSPC || result.errno_value == EDQUOT;
-    DropCopy(operation.stage, operation.tier, full ? DropReason::kNoSpace : DropReason::kIoError);
+    DropCopy(operation.stage, operation.tier,
+             IsFull(result) ? DropReason::kNoSpace : DropReason::kIoError);
   }
   OnTierOutcome(operation.tier, result, now);
 }
@@ -293,8 +300,7 @@ void Stager::FinishUnlink(const InFlight& operation, WriteResult result, TimePoi
 void Stager::OnTierOutcome(uint32_t tier, WriteResult result, TimePoint now) {
   if (result.ok) return tiers_[tier].health.OnSuccess();
   ++shared_.stats.tiers[tier].io_errors;
-  // A full file system is no fault of the tier: it loses copies, it is not set aside.
-  if (result.errno_value == ENOSPC || result.errno_value == EDQUOT) return;
+  if (IsFull(result)) return;
   if (!tiers_[tier].health.OnError(now)) return;
   shared_.wake.memory = true;  // the time of the probe is new
   DropCopiesOf(tier, DropReason::kTierDown);
@@ -339,7 +345,8 @@ TimePoint Stager::NextTick(TimePoint now) const {
   }
   for (uint32_t tier = 0; tier < tiers_.size(); ++tier) {
     const Tier& self = tiers_[tier];
-    next = std::min({next, self.health.probe_at(), NextAge(self, now)});
+    next = std::min(next, NextAge(self, now));
+    if (self.health.probe_at() > now) next = std::min(next, self.health.probe_at());
     const TimePoint retry_at = shared_.unlinks[tier].retry_at();
     if (retry_at > now) next = std::min(next, retry_at);
     const bool work =
