@@ -34,12 +34,11 @@ void Router::RemoveChunk(JobId id, uint32_t item) {
   if (found == jobs_.end()) return;
   Job& job = found->second;
   for (HolderClass& held : job.classes) {
-    const auto gone = std::ranges::remove_if(held.ranges, [&](const Range& range) {
+    std::erase_if(held.ranges, [&](const Range& range) {
       if (range.item != item) return false;
       Take(held, ChunkOf(job, item), range.first_block, range.block_count);
       return true;
     });
-    held.ranges.erase(gone.begin(), gone.end());
   }
 }
 

@@ -340,8 +340,10 @@ TEST_F(EngineTest, EventFdIsReadableWhileEventsWait) {
   std::vector<std::byte> memory(kMiB);
   const std::span<std::byte> segment = memory;
   const ReadItem item{KeyOf(1), {&segment, 1}};
-  ASSERT_TRUE(engine_->Read(ns_, {&item, 1}).has_value());
+  const auto job = engine_->Read(ns_, {&item, 1});
+  ASSERT_TRUE(job.has_value());
   EXPECT_EQ(::poll(&descriptor, 1, 20000), 1);
+  EXPECT_TRUE(engine_->Wait(*job, In(std::chrono::seconds(20))).has_value());
 }
 
 TEST_F(EngineTest, ALargeStepOnTwoTiersIsReadOnceAndFromBoth) {
