@@ -9,9 +9,9 @@
 
 namespace kvstream {
 
-/// Memory that suits the engine: page-aligned, zeroed, touched, backed by huge pages where the kernel
-/// grants them. Reads into it need no bounce and cost several times less CPU than into 4 KiB pages.
-/// Movable, not copyable; freed by the destructor.
+/// Memory that suits the engine: page-aligned, zeroed, touched, backed by huge pages where the
+/// kernel grants them. Reads into it need no bounce and cost several times less CPU than into 4 KiB
+/// pages. Movable, not copyable; freed by the destructor.
 class KVS_EXPORT Buffer {
  public:
   /// `bytes` > 0 is rounded up to 2 MiB. kNoSpace if the memory cannot be mapped.

@@ -32,12 +32,13 @@ struct KVS_EXPORT ChunkKey {
 /// Everything that decides what the bytes of a chunk mean. Two identities that differ in any field
 /// never see each other's chunks. Fields a host does not have stay at their defaults.
 struct KVS_EXPORT Identity {
-  std::string model;     ///< Name of the model; required, not empty.
+  std::string model;       ///< Name of the model; required, not empty.
   std::string revision{};  ///< Weights: commit, hash or adapter (LoRA) of the model.
-  std::string dtype{};   ///< Element type of the KV cache, for example "bfloat16".
-  std::string layout{};  ///< Memory layout of a chunk, for example "KV_2LTD".
-  std::string adapter{};  ///< Host adapter that defines the chunk's bytes, for example "lmcache-mp".
-  std::string salt{};    ///< Tenant or cache salt.
+  std::string dtype{};     ///< Element type of the KV cache, for example "bfloat16".
+  std::string layout{};    ///< Memory layout of a chunk, for example "KV_2LTD".
+  std::string
+      adapter{};       ///< Host adapter that defines the chunk's bytes, for example "lmcache-mp".
+  std::string salt{};  ///< Tenant or cache salt.
   uint32_t chunk_tokens = 0;
   uint32_t tensor_parallel_size = 1;
   uint32_t tensor_parallel_rank = 0;

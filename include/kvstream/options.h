@@ -23,7 +23,8 @@ using TierMask = uint8_t;
 /// Where reads of a tier land first (docs/architecture.md, "Landing").
 enum class Landing : uint8_t {
   kAuto,    ///< kBounce on network and FUSE file systems, else kDirect.
-  kDirect,  ///< Into the caller's memory. A read that hangs holds its chunk until the kernel lets go.
+  kDirect,  ///< Into the caller's memory. A read that hangs holds its chunk until the kernel lets
+            ///< go.
   kBounce,  ///< Into engine memory, then a copy. A read that hangs becomes a miss at its deadline.
 };
 
@@ -55,8 +56,8 @@ struct TierOptions {
   bool shared = false;
   ShapeOptions shape{};
 
-  /// Upper limit of the adaptive window of reads in flight. Leave alone unless bandwidth times latency
-  /// of the tier exceeds it.
+  /// Upper limit of the adaptive window of reads in flight. Leave alone unless bandwidth times
+  /// latency of the tier exceeds it.
   uint64_t window_bytes_max = 64 * kMiB;
 };
 

@@ -74,19 +74,20 @@ using Status = Result<void>;
 
 }  // namespace kvstream
 
-/// Returns the Error of `expression` (a Status or Result) from the enclosing function, if it is one.
-#define KVS_TRY(expression)                                              \
-  do {                                                                   \
-    auto kvs_try_result = (expression);                                  \
-    if (!kvs_try_result) return std::move(kvs_try_result).error();       \
+/// Returns the Error of `expression` (a Status or Result) from the enclosing function, if it is
+/// one.
+#define KVS_TRY(expression)                                        \
+  do {                                                             \
+    auto kvs_try_result = (expression);                            \
+    if (!kvs_try_result) return std::move(kvs_try_result).error(); \
   } while (false)
 
 #define KVS_TRY_CONCAT_INNER(a, b) a##b
 #define KVS_TRY_CONCAT(a, b) KVS_TRY_CONCAT_INNER(a, b)
 
 /// KVS_TRY_ASSIGN(auto x, F()): declares or assigns the value of a Result, or returns its Error.
-#define KVS_TRY_ASSIGN(target, expression)                                                       \
-  auto KVS_TRY_CONCAT(kvs_result_, __LINE__) = (expression);                                     \
-  if (!KVS_TRY_CONCAT(kvs_result_, __LINE__))                                                    \
-    return std::move(KVS_TRY_CONCAT(kvs_result_, __LINE__)).error();                             \
+#define KVS_TRY_ASSIGN(target, expression)                           \
+  auto KVS_TRY_CONCAT(kvs_result_, __LINE__) = (expression);         \
+  if (!KVS_TRY_CONCAT(kvs_result_, __LINE__))                        \
+    return std::move(KVS_TRY_CONCAT(kvs_result_, __LINE__)).error(); \
   target = std::move(*KVS_TRY_CONCAT(kvs_result_, __LINE__))

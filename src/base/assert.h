@@ -8,10 +8,10 @@ namespace kvstream::base {
 
 /// Checks a programmer's claim in every build; prints expression and place, then aborts. Never for
 /// input, files or the kernel's answers.
-#define KVS_ASSERT(expression)                                                                 \
-  do {                                                                                         \
-    if (!(expression)) [[unlikely]]                                                            \
-      ::kvstream::base::AssertFailed(#expression, __FILE__, __LINE__);                         \
+#define KVS_ASSERT(expression)                                         \
+  do {                                                                 \
+    if (!(expression)) [[unlikely]]                                    \
+      ::kvstream::base::AssertFailed(#expression, __FILE__, __LINE__); \
   } while (false)
 
 /// As KVS_ASSERT, for per-byte and per-block loops; compiled out in release builds.

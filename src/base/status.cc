@@ -1,22 +1,31 @@
 #include "kvstream/status.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace kvstream {
 
 std::string_view ErrorCodeName(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kNotFound: return "NotFound";
-    case ErrorCode::kCorruption: return "Corruption";
-    case ErrorCode::kInvalidArgument: return "InvalidArgument";
-    case ErrorCode::kIo: return "Io";
-    case ErrorCode::kNoSpace: return "NoSpace";
-    case ErrorCode::kBusy: return "Busy";
-    case ErrorCode::kUnsupported: return "Unsupported";
-    case ErrorCode::kShutdown: return "Shutdown";
-    case ErrorCode::kTimeout: return "Timeout";
+    case ErrorCode::kNotFound:
+      return "NotFound";
+    case ErrorCode::kCorruption:
+      return "Corruption";
+    case ErrorCode::kInvalidArgument:
+      return "InvalidArgument";
+    case ErrorCode::kIo:
+      return "Io";
+    case ErrorCode::kNoSpace:
+      return "NoSpace";
+    case ErrorCode::kBusy:
+      return "Busy";
+    case ErrorCode::kUnsupported:
+      return "Unsupported";
+    case ErrorCode::kShutdown:
+      return "Shutdown";
+    case ErrorCode::kTimeout:
+      return "Timeout";
   }
   return "Unknown";
 }

@@ -16,14 +16,15 @@ inline constexpr uint32_t kBlockBytes = 1u << 20;
 /// Files are padded to this, footers are this long, O_DIRECT transfers are multiples of it.
 inline constexpr uint32_t kAlignBytes = 4096;
 
-/// What one put wrote: identity, length, write id and checksums. Immutable once sealed and shared by
-/// the index and by operations in flight, so a replaced or evicted chunk stays describable.
+/// What one put wrote: identity, length, write id and checksums. Immutable once sealed and shared
+/// by the index and by operations in flight, so a replaced or evicted chunk stays describable.
 class ChunkMeta {
  public:
   NamespaceId ns = 0;
   ChunkKey key;
-  uint64_t write_id = 0;       ///< Random; equal in all copies of one put.
-  uint64_t generation_ns = 0;  ///< Wall clock of the put; of two copies found at a scan the newer wins.
+  uint64_t write_id = 0;  ///< Random; equal in all copies of one put.
+  uint64_t generation_ns =
+      0;  ///< Wall clock of the put; of two copies found at a scan the newer wins.
   uint64_t payload_bytes = 0;
   uint32_t block_bytes = kBlockBytes;
   uint32_t block_count = 0;

@@ -8,7 +8,10 @@
 namespace kvstream::core {
 
 Core::Core(const CoreOptions& options)
-    : shared_(options), random_(options.seed), stager_(shared_), reads_(shared_, stager_),
+    : shared_(options),
+      random_(options.seed),
+      stager_(shared_),
+      reads_(shared_, stager_),
       superseded_(options.tiers.size()) {}
 
 void Core::Lookup(NamespaceId ns, std::span<const ChunkKey> keys,
@@ -266,8 +269,8 @@ void Core::ScanEnds(uint32_t tier, bool complete, TimePoint now) {
   for (const Slot slot : gone) shared_.ForgetCopy(slot, tier);
 }
 
-/// Removes a file of this owner that is found and not wanted. Should the tier be too full to count it,
-/// it goes before anything is written anyway.
+/// Removes a file of this owner that is found and not wanted. Should the tier be too full to count
+/// it, it goes before anything is written anyway.
 void Core::UnlinkFound(uint32_t tier, const chunk::MetaRef& meta) {
   const bool counted = shared_.index.TryReserve(tier, meta->FileBytes());
   shared_.QueueUnlink(tier, {meta, counted ? meta->FileBytes() : 0});

@@ -52,7 +52,9 @@ struct ChunkName {
   friend bool operator==(const ChunkName&, const ChunkName&) = default;
 };
 struct ChunkNameHash {
-  size_t operator()(const ChunkName& name) const { return chunk::ChunkKeyHash{}(name.key) ^ name.ns; }
+  size_t operator()(const ChunkName& name) const {
+    return chunk::ChunkKeyHash{}(name.key) ^ name.ns;
+  }
 };
 
 /// Files to remove on one tier, oldest first. One that cannot be removed is tried again later: as

@@ -66,8 +66,7 @@ TEST_F(TierDirectoryTest, NothingIsMadeWhereTheTierHasGone) {
   fs::rename(dir_.File(".kvstream"), dir_.File("elsewhere"));
   const Identity other = TestIdentity("other");
   ExpectError(tier_->CreateNamespace(other), ErrorCode::kNotFound, "tier");
-  EXPECT_FALSE(fs::exists(
-      dir_.File(chunk::NamespaceDirectoryName(chunk::Fingerprint::Of(other)))));
+  EXPECT_FALSE(fs::exists(dir_.File(chunk::NamespaceDirectoryName(chunk::Fingerprint::Of(other)))));
 }
 
 TEST_F(TierDirectoryTest, ForeignAndNewerNamespacesAreRefused) {

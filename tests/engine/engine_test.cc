@@ -1,14 +1,16 @@
 #include "kvstream/engine.h"
 
-#include <gtest/gtest.h>
 #include <poll.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "base/prng.h"
+#include <gtest/gtest.h>
+
 #include "kvstream/buffer.h"
+
+#include "base/prng.h"
 #include "testing/temp_dir.h"
 
 namespace kvstream {
@@ -127,8 +129,8 @@ class EngineTest : public testing::Test {
 
 TEST_F(EngineTest, ReturnsWhatWasPutWhateverTheLength) {
   Open();
-  const std::vector<size_t> lengths = {1,       4095,        4096,       4097,          kMiB - 1,
-                                       kMiB,    kMiB + 1,    5 * kMiB,   8 * kMiB + 13, 3 * kMiB + 4096};
+  const std::vector<size_t> lengths = {1,    4095,     4096,     4097,          kMiB - 1,
+                                       kMiB, kMiB + 1, 5 * kMiB, 8 * kMiB + 13, 3 * kMiB + 4096};
   for (size_t i = 0; i < lengths.size(); ++i) EXPECT_EQ(Put(i, lengths[i]), WriteAccept::kStaged);
   for (size_t i = 0; i < lengths.size(); ++i) EXPECT_EQ(Get(i, lengths[i]), MissReason::kNone);
   Flush();
@@ -165,8 +167,8 @@ TEST_F(EngineTest, APutIsReadableAtOnceAndTheCallersMemoryIsFree) {
 TEST_F(EngineTest, BorrowedMemoryComesBackWithTheSettledEvent) {
   Open();
   const std::vector<std::byte> payload = PayloadOf(1, 2 * kMiB + 77);
-  const std::array<std::span<const std::byte>, 2> segments = {
-      std::span(payload).first(1000), std::span(payload).subspan(1000)};
+  const std::array<std::span<const std::byte>, 2> segments = {std::span(payload).first(1000),
+                                                              std::span(payload).subspan(1000)};
   const WriteItem item{KeyOf(1), segments};
   const auto ticket = engine_->Write(ns_, {&item, 1}, {.mode = WriteMode::kBorrow});
   ASSERT_TRUE(ticket.has_value());
@@ -321,8 +323,7 @@ TEST_F(EngineTest, AWriteThatMayWaitFindsRoom) {
     const std::vector<std::byte> payload = PayloadOf(i, kMiB);
     const std::span<const std::byte> segment = payload;
     const WriteItem item{KeyOf(i), {&segment, 1}};
-    const auto ticket =
-        engine_->Write(ns_, {&item, 1}, {.deadline = In(std::chrono::seconds(20))});
+    const auto ticket = engine_->Write(ns_, {&item, 1}, {.deadline = In(std::chrono::seconds(20))});
     ASSERT_TRUE(ticket.has_value());
     EXPECT_EQ(ticket->accepted[0], WriteAccept::kStaged);
   }
