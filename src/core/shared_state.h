@@ -70,7 +70,9 @@ class UnlinkQueue {
   void Push(Item item);
   bool empty() const { return waiting_.empty() && failed_.empty(); }
   /// Whether Pop may be called.
-  bool HasDue(TimePoint now) const { return !waiting_.empty() || retry_at() <= now; }
+  bool HasDue(TimePoint now) const {
+    return !waiting_.empty() || (!failed_.empty() && failed_.front().retry_at <= now);
+  }
   TimePoint retry_at() const { return failed_.empty() ? kNoDeadline : failed_.front().retry_at; }
   /// What the items that have not failed yet will give back.
   uint64_t reserved_bytes() const { return reserved_bytes_; }

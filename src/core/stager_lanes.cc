@@ -280,7 +280,10 @@ void Stager::FinishClose(const InFlight& operation, WriteResult result, TimePoin
     }
   }
   SettleIfDone(operation.stage);
-  OnTierOutcome(operation.tier, result, now);
+  // That a failed copy could be removed does not make the tier a good one.
+  if (operation.kind == WriteOp::Kind::kPublish || !result.ok) {
+    OnTierOutcome(operation.tier, result, now);
+  }
 }
 
 void Stager::FinishUnlink(const InFlight& operation, WriteResult result, TimePoint now) {
