@@ -21,8 +21,8 @@ from pathlib import Path
 
 MIB = 1 << 20
 # Half and two thirds of the trace's chunks fit, so every run writes and evicts.
-CAPACITY_MIB = {"fast": 64, "slow": 80}
-WORK = ["--trace", "builtin:agent,sessions=10,turns=12", "--order", "round-robin",
+CAPACITY_MIB = {"fast": 40, "slow": 56}
+WORK = ["--trace", "builtin:agent,sessions=8,turns=10", "--order", "round-robin",
         "--chunk-bytes", "256KiB", "--host-cache", "2MiB", "--batch-requests", "2",
         "--forward", "constant=20ms", "--stage", "16MiB", "--keep"]
 CONTROL_FOLDER = ".kvstream"  # marker, lock and snapshot, which capacity does not count
