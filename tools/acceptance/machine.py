@@ -38,7 +38,8 @@ def build(root, targets):
     """Builds the targets as users get them (preset release) and returns the build directory."""
     folder = root / "build" / "accept"
     if targets:
-        run(["cmake", "--preset", "release", "-B", folder, "-DKVSTREAM_DEVELOPER_MODE=ON"], cwd=root)
+        run(["cmake", "--preset", "release", "-B", folder, "-DKVSTREAM_DEVELOPER_MODE=ON"],
+            cwd=root)
         run(["cmake", "--build", folder, "--target", *targets], cwd=root)
     return folder
 
