@@ -23,6 +23,16 @@ set_rate() {  # TIER RATE_MIB
   done
 }
 
+unmount() {  # DIR. A killed process's ring keeps files open for a moment.
+  local attempt
+  for attempt in {1..40}; do
+    ! mountpoint -q "$1" || umount "$1" 2>/dev/null || { sleep 0.25; continue; }
+    return 0
+  done
+  echo "cannot unmount $1" >&2
+  exit 1
+}
+
 case $verb in
   up)
     [ $# -ge 2 ] || usage
@@ -52,7 +62,7 @@ case $verb in
   down)
     for loop in "$dir"/t*.loop; do
       [ -e "$loop" ] || continue
-      umount "${loop%.loop}" || true
+      unmount "${loop%.loop}"
       losetup -d "$(cat "$loop")" || true
       rm -f "$loop" "${loop%.loop}.img"
     done

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 IMAGE_MIB = 3584
 TIER_CAPACITY = "3300MiB"
 PROGRAM_TIMEOUT_S = 900
+STOP_TIMEOUT_S = 20
 
 
 class Failed(Exception):
@@ -23,15 +25,37 @@ class Unavailable(Exception):
     """This machine cannot measure the point; the message says why."""
 
 
+def stop(process):
+    """Ends the process and all it started: as Ctrl-C would, then without asking."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.communicate(timeout=STOP_TIMEOUT_S)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+    raise Failed(f"process {process.pid} does not end")
+
+
 def run(command, **options):
     """Runs a command to its end; Failed with what it said last if it fails."""
-    result = subprocess.run([str(part) for part in command], text=True, capture_output=True,
-                            timeout=PROGRAM_TIMEOUT_S, **options)
-    if result.returncode != 0:
-        said = (result.stderr.strip() or result.stdout.strip()).splitlines()[-3:]
-        raise Failed(f"{Path(str(command[0])).name} {command[1]}: exit {result.returncode}: "
-                     + "; ".join(said))
-    return result.stdout
+    name = f"{Path(str(command[0])).name} {command[1]}"
+    with subprocess.Popen([str(part) for part in command], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True, **options) as process:
+        try:
+            output, errors = process.communicate(timeout=PROGRAM_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            stop(process)
+            raise Failed(f"{name}: not done after {PROGRAM_TIMEOUT_S} s") from None
+        except BaseException:
+            stop(process)
+            raise
+    if process.returncode != 0:
+        said = (errors.strip() or output.strip()).splitlines()[-3:]
+        raise Failed(f"{name}: exit {process.returncode}: " + "; ".join(said))
+    return output
 
 
 def build(root, targets):
@@ -128,6 +152,7 @@ class Bench:
         return self
 
     def __exit__(self, *_):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave mounts behind
         if self._tiers:
             self._tiers.down()
         shutil.rmtree(self.scratch)
