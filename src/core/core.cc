@@ -106,6 +106,7 @@ void Core::Touch(NamespaceId ns, std::span<const ChunkKey> keys) {
 
 void Core::Remove(NamespaceId ns, std::span<const ChunkKey> keys, TierMask tiers, TimePoint now) {
   shared_.now = now;
+  if (closed_) return;
   for (const ChunkKey& key : keys) {
     Supersede({ns, key}, tiers);
     const Slot slot = shared_.index.Find(ns, key);
@@ -128,6 +129,7 @@ JobId Core::Read(NamespaceId ns, std::vector<ReadRequest> items, TimePoint deadl
   // An open job pins its chunks itself, so the lease has done its work.
   Release(lease);
   shared_.wake.memory = true;  // the deadline is new to its ticks
+  if (closed_) reads_.Cancel(id, MissReason::kShutdown);
   return id;
 }
 
@@ -145,6 +147,7 @@ JobId Core::BeginWrite(uint32_t items, TimePoint now) {
 
 Admission Core::Admit(const WriteRequest& request, TimePoint now) {
   shared_.now = now;
+  if (closed_) return {WriteAccept::kDropped, 0};
   return stager_.Admit(request);
 }
 
@@ -242,6 +245,7 @@ void Core::AddOne(uint32_t tier, const FoundChunk& found) {
     const ChunkIndex::Entry& entry = shared_.index.entry(slot);
     const bool held = (entry.holders & shared_.Bit(tier)) != 0;
     if (entry.meta->write_id == meta.write_id) {
+      if (!held && entry.stage != 0) return;  // ours, just renamed: its publication is on the way
       const bool counted = (entry.owned & shared_.Bit(tier)) != 0;
       if (held && (counted || !found.owned)) return shared_.index.MarkSeen(slot, tier);
       shared_.index.Pin(slot);
@@ -352,13 +356,10 @@ bool Core::HasJob(JobId job) const {
   return lookup != lookups_.end() && !lookup->second.done;
 }
 
-void Core::CancelReads(TimePoint now) {
+void Core::Close(TimePoint now) {
   shared_.now = now;
+  closed_ = true;
   reads_.CancelAll(MissReason::kShutdown);
-}
-
-void Core::DropWrites(TimePoint now) {
-  shared_.now = now;
   stager_.DropAll(DropReason::kShutdown);
 }
 

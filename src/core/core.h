@@ -91,9 +91,12 @@ class Core {
   bool HasJob(JobId job) const;
   WakeMask TakeWake() { return std::exchange(shared_.wake, WakeMask{}); }
   std::vector<std::byte*> TakeFreedBlocks() { return stager_.TakeFreedBlocks(); }
-  /// Ends every read job as far as the kernel allows.
-  void CancelReads(TimePoint now);
-  void DropWrites(TimePoint now);
+  /// Ends every job as far as the kernel allows. From now on reads miss, writes are dropped and
+  /// nothing is removed.
+  void Close(TimePoint now);
+  bool closed() const { return closed_; }
+  /// Every engine block that staged chunks still hold; afterwards the core may only be destroyed.
+  std::vector<std::byte*> SurrenderBlocks() { return stager_.SurrenderBlocks(); }
   /// No open job, nothing staged.
   bool idle() const { return shared_.open_read_jobs == 0 && stager_.empty(); }
   /// Idle, nothing in flight and nothing to unlink: the tiers hold exactly what the index says.
@@ -128,10 +131,10 @@ class Core {
   base::Prng random_;
   Stager stager_;
   ReadScheduler reads_;
+  bool closed_ = false;
   JobId next_job_ = 1;
   LeaseId next_lease_ = 1;
   std::map<LeaseId, Pinned> leases_;
-  std::unordered_map<JobId, LeaseId> lease_of_job_;
   std::unordered_map<JobId, LookupJob> lookups_;
   /// By tier that awaits its scan: the names under which what is found there is not wanted.
   std::vector<std::unordered_set<ChunkName, ChunkNameHash>> superseded_;

@@ -191,6 +191,7 @@ void ReadScheduler::SetAside(uint32_t tier) {
     operation.orphan = true;
     taken.push_back(operation.claim);
   }
+  AnswerFooters(shared_.Bit(tier));
   for (const route::Claim& claim : taken) {
     const auto job = jobs_.find(claim.job);
     if (job == jobs_.end()) continue;
@@ -231,13 +232,42 @@ void ReadScheduler::Tick(TimePoint now) {
     if (operation.hung || now - operation.issued < shared_.options.hang_after) continue;
     operation.hung = true;
     ++hung_;
+    // What may never come back must not fill the window of the tier when it is up again.
+    if (operation.kind == ReadOp::Kind::kBlocks) {
+      tiers_[operation.tier].pacer.OnDone(operation.claim.bytes, false, now);
+    }
     hung |= shared_.Bit(operation.tier);
   }
   for (uint32_t tier = 0; tier < tiers_.size(); ++tier) {
     if ((hung & shared_.Bit(tier)) != 0 && tiers_[tier].health.OnHang(now)) SetAside(tier);
     if (tiers_[tier].health.ProbeDue(now)) WakeReaders(shared_.Bit(tier));
   }
-  if (MayOvertake() && !jobs_.empty() && router_.unread_bytes() == 0) WakeReaders(usable());
+  if (EndgameRuns()) WakeReaders(usable());
+}
+
+/// Nothing is unread, and something in flight could still be overtaken.
+bool ReadScheduler::EndgameRuns() const {
+  if (!MayOvertake() || jobs_.empty() || router_.unread_bytes() > 0) return false;
+  return std::ranges::any_of(in_flight_, [](const auto& entry) {
+    return CanOvertake(entry.second) && !entry.second.twin;
+  });
+}
+
+/// Tells discovering lookups that these tiers have nothing for them, rather than let them wait.
+void ReadScheduler::AnswerFooters(TierMask tiers) {
+  std::vector<FooterCallback> waiting;
+  std::erase_if(footers_, [&](Footer& footer) {
+    if ((tiers & shared_.Bit(footer.tier)) == 0) return false;
+    waiting.push_back(std::move(footer.done));
+    return true;
+  });
+  for (auto& [id, operation] : in_flight_) {
+    if (operation.kind != ReadOp::Kind::kFooter || operation.orphan) continue;
+    if ((tiers & shared_.Bit(operation.tier)) == 0) continue;
+    operation.orphan = true;
+    waiting.push_back(std::move(operation.footer_done));
+  }
+  for (const FooterCallback& done : waiting) done(chunk::MetaRef());
 }
 
 TimePoint ReadScheduler::NextTick(TimePoint now) const {
@@ -253,8 +283,7 @@ TimePoint ReadScheduler::NextTick(TimePoint now) const {
     // A probe that is due waits for its lane, however long that hangs.
     if (tier.health.probe_at() > now) next = std::min(next, tier.health.probe_at());
   }
-  const bool endgame = MayOvertake() && !jobs_.empty() && router_.unread_bytes() == 0;
-  return endgame ? std::min(next, now + kLateCheckInterval) : next;
+  return EndgameRuns() ? std::min(next, now + kLateCheckInterval) : next;
 }
 
 Status ReadScheduler::SetRouting(const RoutingOptions& routing) {
@@ -284,6 +313,7 @@ std::chrono::nanoseconds ReadScheduler::busy(uint32_t tier, TimePoint now) const
 
 std::vector<UnreleasedBuffer> ReadScheduler::Unreleased() const {
   std::vector<UnreleasedBuffer> buffers;
+  for (const auto& [id, copy] : memory_copies_) buffers.push_back({copy.job, copy.item, "memory"});
   for (const auto& [id, operation] : in_flight_) {
     if (operation.kind != ReadOp::Kind::kBlocks || operation.orphan) continue;
     if (operation.bounce && !operation.landing) continue;

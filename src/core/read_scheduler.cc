@@ -59,7 +59,6 @@ ReadScheduler::ReadScheduler(SharedState& shared, StageLender& lender)
 void ReadScheduler::Submit(JobId id, NamespaceId ns, std::vector<ReadRequest> items,
                            TimePoint deadline, TimePoint now) {
   Job& job = jobs_[id];
-  job.ns = ns;
   job.deadline = deadline;
   job.chunks.resize(items.size());
   job.chunks_open = static_cast<uint32_t>(items.size());
@@ -128,6 +127,7 @@ void ReadScheduler::CancelAll(MissReason reason) {
   std::vector<JobId> ids;
   for (const auto& [id, job] : jobs_) ids.push_back(id);
   for (const JobId id : ids) Cancel(id, reason);
+  AnswerFooters(shared_.all_tiers());
 }
 
 void ReadScheduler::Miss(JobId id, uint32_t item, MissReason reason) {
@@ -243,6 +243,7 @@ void ReadScheduler::Finish(OpId id, ReadResult result, TimePoint now) {
     return;
   }
   if (operation.kind == ReadOp::Kind::kFooter) {
+    if (operation.orphan) return;  // answered when its tier was set aside
     operation.footer_done(result.outcome == ReadOutcome::kFound ? result.found : chunk::MetaRef());
   } else {
     FinishBlocks(operation, result, now);
@@ -256,10 +257,10 @@ void ReadScheduler::FinishBlocks(const InFlight& operation, const ReadResult& re
   Tier& tier = tiers_[operation.tier];
   const bool verified =
       result.outcome == ReadOutcome::kDelivered || result.outcome == ReadOutcome::kOvertaken;
-  tier.pacer.OnDone(operation.claim.bytes, verified, now);
+  if (!operation.hung) tier.pacer.OnDone(operation.claim.bytes, verified, now);
   if (operation.bounce) tier.bounce_blocks_free += operation.claim.block_count;
   if (verified) shared_.stats.tiers[operation.tier].read_bytes += operation.claim.bytes;
-  if (result.outcome == ReadOutcome::kOvertaken) {
+  if (result.outcome == ReadOutcome::kOvertaken && operation.twin) {
     shared_.stats.bytes_read_twice += operation.claim.bytes;
   }
   if (operation.orphan) return;

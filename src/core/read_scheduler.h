@@ -102,7 +102,6 @@ class ReadScheduler {
     MissReason miss = MissReason::kNone;
   };
   struct Job {
-    NamespaceId ns = 0;
     TimePoint deadline;
     std::vector<Chunk> chunks;
     uint32_t chunks_open = 0;
@@ -172,6 +171,8 @@ class ReadScheduler {
 
   void OnTierOutcome(uint32_t tier, const ReadResult& result, TimePoint now);
   void SetAside(uint32_t tier);
+  void AnswerFooters(TierMask tiers);
+  bool EndgameRuns() const;
   void RefreshUsable();
   void DropStranded();
   TierMask usable() const;

@@ -39,13 +39,11 @@ Admission Stager::Admit(const WriteRequest& request) {
   const uint32_t stage = next_stage_++;
   if (next_stage_ == 0) next_stage_ = 1;
   Staged& staged = staged_[stage];
-  staged.order = next_order_++;
   staged.job = request.job;
   staged.item = request.item;
   staged.bytes = room;
   staged.borrowed = request.borrowed;
   staged.copies.resize(tiers_.size());
-  orders_[staged.order] = stage;
   shared_.stats.staged_bytes += room;
   shared_.stats.staged_bytes_peak =
       std::max(shared_.stats.staged_bytes_peak, shared_.stats.staged_bytes);
@@ -58,6 +56,8 @@ void Stager::Commit(uint32_t stage, chunk::MetaRef meta, std::vector<std::byte*>
   Staged& staged = staged_.at(stage);
   KVS_ASSERT(!staged.committed);
   staged.committed = true;
+  staged.order = next_order_++;
+  orders_[staged.order] = stage;
   staged.meta = meta;
   staged.blocks = std::move(blocks);
   staged.segments = std::move(segments);
@@ -218,7 +218,8 @@ void Stager::SettleIfDone(uint32_t stage) {
   freed_blocks_.insert(freed_blocks_.end(), staged.blocks.begin(), staged.blocks.end());
   KVS_ASSERT(shared_.stats.staged_bytes >= staged.bytes);
   shared_.stats.staged_bytes -= staged.bytes;
-  refused_ = false;
+  // Half empty: whoever found it full finds room, and writes need not go out during reads for it.
+  if (shared_.stats.staged_bytes <= shared_.options.write.stage_bytes / 2) refused_ = false;
   const JobId job = staged.job;
   const uint32_t item = staged.item;
   const uint64_t bytes = staged.meta->payload_bytes;
@@ -269,7 +270,20 @@ std::vector<UnreleasedBuffer> Stager::Unreleased() const {
       buffers.push_back({staged.job, staged.item, shared_.options.tiers[operation.tier].name});
     }
   }
+  for (const auto& [stage, staged] : staged_) {
+    const bool in_use = staged.sealing || staged.readers > 0;
+    if (staged.borrowed && in_use) buffers.push_back({staged.job, staged.item, "memory"});
+  }
   return buffers;
+}
+
+std::vector<std::byte*> Stager::SurrenderBlocks() {
+  std::vector<std::byte*> blocks = TakeFreedBlocks();
+  for (auto& [stage, staged] : staged_) {
+    blocks.insert(blocks.end(), staged.blocks.begin(), staged.blocks.end());
+    staged.blocks.clear();
+  }
+  return blocks;
 }
 
 }  // namespace kvstream::core

@@ -69,7 +69,7 @@ class Stager final : public StageLender {
   void StepBegin();
   /// Lets everything staged so far go; FlushDone(the result) once it is settled.
   uint64_t Flush();
-  bool FlushDone(uint64_t flush) const { return staged_.empty() || OldestOrder() > flush; }
+  bool FlushDone(uint64_t flush) const { return orders_.empty() || OldestOrder() > flush; }
   /// Drops every copy that is not being published, for closing.
   void DropAll(DropReason reason);
 
@@ -88,6 +88,7 @@ class Stager final : public StageLender {
   std::vector<UnreleasedBuffer> Unreleased() const;
   /// Engine blocks that nothing uses any more, for their pool.
   std::vector<std::byte*> TakeFreedBlocks() { return std::exchange(freed_blocks_, {}); }
+  std::vector<std::byte*> SurrenderBlocks();
 
  private:
   enum class CopyState : uint8_t { kQueued, kWriting, kClosing, kDone, kDropped };
@@ -99,7 +100,7 @@ class Stager final : public StageLender {
     DropReason reason = DropReason::kIoError;
   };
   struct Staged {
-    uint64_t order = 0;  // of admission
+    uint64_t order = 0;  // of Commit
     JobId job = 0;
     uint32_t item = 0;
     Slot slot = kNoSlot;  // pinned from Commit until settled

@@ -48,7 +48,10 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   KVS_TRY_ASSIGN(auto state, engine::OpenState(options));
-  engine::StartThreads(state);
+  if (Status started = engine::StartThreads(state); !started) {
+    engine::StopThreads(state, std::chrono::steady_clock::now() + kDestructorDeadline);
+    return std::move(started).error();
+  }
   engine::StartScans(state);
   return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(std::move(state))));
 }
@@ -64,13 +67,11 @@ std::vector<UnreleasedBuffer> Engine::Close(TimePoint deadline) {
   impl_->closing = true;
   engine::EngineState& state = *impl_->state;
   engine::CoreHandle& core = state.core;
+  state.stop_scans.request_stop();
   core.Call([](core::Core& c, TimePoint now) { c.Flush(now); });
   const auto quiet = [](core::Core& c) { return c.quiet(); };
   core.WaitFor(Within(core.Now(), deadline, 0.6), quiet);
-  core.Call([](core::Core& c, TimePoint now) {
-    c.CancelReads(now);
-    c.DropWrites(now);
-  });
+  core.Call([](core::Core& c, TimePoint now) { c.Close(now); });
   core.WaitFor(Within(core.Now(), deadline, 0.4), quiet);
   impl_->WriteSnapshots(Within(core.Now(), deadline, 0.6));
   impl_->unreleased = core.Peek([](const core::Core& c, TimePoint) { return c.Unreleased(); });
@@ -89,7 +90,7 @@ std::vector<UnreleasedBuffer> Engine::Close(TimePoint deadline) {
 void Engine::Impl::WriteSnapshots(TimePoint deadline) {
   auto written = std::make_shared<engine::Countdown>(state->tiers.size());
   for (uint32_t index = 0; index < state->tiers.size(); ++index) {
-    state->tiers[index]->write_lane->Post([s = state, index, written] {
+    const bool posted = state->tiers[index]->write_lane->Post([s = state, index, written] {
       engine::OpenTier& tier = *s->tiers[index];
       auto [snapshot, quiet] = s->core.Peek([&](const core::Core& c, TimePoint) {
         return std::pair(engine::CollectSnapshot(c, s->namespaces, index), c.quiet());
@@ -101,6 +102,7 @@ void Engine::Impl::WriteSnapshots(TimePoint deadline) {
       }
       written->Done();
     });
+    if (!posted) written->Done();
   }
   written->WaitUntil(deadline);
 }
@@ -122,19 +124,21 @@ Result<NamespaceId> Engine::OpenNamespace(const Identity& identity, TimePoint de
   };
   auto outcomes = std::make_shared<Outcomes>(impl_->state->tiers.size());
   for (const auto& tier : impl_->state->tiers) {
-    tier->write_lane->Post([state = impl_->state, t = tier.get(), identity, outcomes] {
-      Status made = t->directory->CreateNamespace(identity);
-      {
-        const std::lock_guard lock(outcomes->mutex);
-        outcomes->made += made ? 1 : 0;
-        if (!made) outcomes->errors.push_back(made.error().Clone());
-      }
-      if (!made) {
-        state->logger.Log(LogLevel::kWarning, fmt::format("tier {}: namespace not created: {}",
-                                                          t->name, made.error().ToString()));
-      }
-      outcomes->answered.Done();
-    });
+    const bool posted =
+        tier->write_lane->Post([state = impl_->state, t = tier.get(), identity, outcomes] {
+          Status made = t->directory->CreateNamespace(identity);
+          {
+            const std::lock_guard lock(outcomes->mutex);
+            outcomes->made += made ? 1 : 0;
+            if (!made) outcomes->errors.push_back(made.error().Clone());
+          }
+          if (!made) {
+            state->logger.Log(LogLevel::kWarning, fmt::format("tier {}: namespace not created: {}",
+                                                              t->name, made.error().ToString()));
+          }
+          outcomes->answered.Done();
+        });
+    if (!posted) outcomes->answered.Done();
   }
   outcomes->answered.WaitUntil(deadline);
   const std::lock_guard lock(outcomes->mutex);
@@ -232,8 +236,9 @@ Status Engine::Flush(TimePoint deadline) {
   if (impl_->closing) return Closed();
   const uint64_t flush =
       impl_->state->core.Call([](core::Core& c, TimePoint now) { return c.Flush(now); });
-  const bool done =
-      impl_->state->core.WaitFor(deadline, [&](core::Core& c) { return c.FlushDone(flush); });
+  const bool done = impl_->state->core.WaitFor(
+      deadline, [&](core::Core& c) { return c.FlushDone(flush) || c.closed(); });
+  if (impl_->closing) return Closed();
   if (!done) return Error(ErrorCode::kTimeout, "staged writes are not all settled");
   return {};
 }
@@ -241,10 +246,10 @@ Status Engine::Flush(TimePoint deadline) {
 // ---- Events and statistics
 // -------------------------------------------------------------------------
 
-int Engine::event_fd() const { return impl_->state->event_signal.fd(); }
+int Engine::event_fd() const { return impl_->state->event_signal->fd(); }
 
 std::vector<Event> Engine::Poll() {
-  impl_->state->event_signal.Reset();
+  impl_->state->event_signal->Reset();
   return impl_->state->core.TakeEvents();
 }
 
@@ -252,8 +257,9 @@ Result<Event> Engine::Wait(JobId job, TimePoint deadline) {
   std::optional<Event> last;
   const bool ended = impl_->state->core.WaitFor(deadline, [&](core::Core& c) {
     last = c.LastEvent(job);
-    return !c.HasJob(job);
+    return !c.HasJob(job) || c.closed();
   });
+  if (!last && impl_->closing) return Closed();
   if (!ended) return Error(ErrorCode::kTimeout, fmt::format("job {} has not ended", job));
   if (!last) return Error(ErrorCode::kNotFound, fmt::format("no event of job {} waits", job));
   return *last;

@@ -147,15 +147,17 @@ Status OpenLanes(EngineState& state, uint32_t index, const io::ProbeResult& prob
 }
 
 std::vector<core::FoundChunk> ToFound(const tier::Snapshot& snapshot, NamespaceTable& namespaces) {
-  std::vector<NamespaceId> ids;
+  std::vector<std::optional<NamespaceId>> ids;
   for (const chunk::Fingerprint& fingerprint : snapshot.fingerprints) {
-    ids.push_back(namespaces.IdOf(fingerprint).value_or(0));
+    ids.push_back(namespaces.IdOf(fingerprint));
   }
   std::vector<core::FoundChunk> found;
   found.reserve(snapshot.entries.size());
   for (const tier::SnapshotEntry& entry : snapshot.entries) {
+    const std::optional<NamespaceId> ns = ids[entry.fingerprint_index];
+    if (!ns) continue;
     found.push_back({entry.meta, entry.owned});
-    found.back().meta.mutable_meta().ns = ids[entry.fingerprint_index];
+    found.back().meta.mutable_meta().ns = *ns;
   }
   return found;
 }
@@ -268,7 +270,9 @@ Result<std::shared_ptr<EngineState>> OpenState(const EngineOptions& options) {
       tier.landing = remote ? Landing::kBounce : Landing::kDirect;
     }
   }
-  auto state = std::make_shared<EngineState>(resolved, ToCoreOptions(resolved), std::move(stage));
+  KVS_TRY_ASSIGN(auto signal, EventSignal::Create());
+  auto state = std::make_shared<EngineState>(resolved, ToCoreOptions(resolved), std::move(stage),
+                                             std::move(signal));
   KVS_TRY_ASSIGN(auto directories, OpenDirectories(state->files, resolved));
   for (uint32_t index = 0; index < directories.size(); ++index) {
     state->tiers.push_back(std::make_unique<OpenTier>());
@@ -289,8 +293,13 @@ void StartScans(const std::shared_ptr<EngineState>& state) {
       state->core.Call([&](core::Core& core, TimePoint now) { core.SetReady(index, now); });
       continue;
     }
-    SpawnThread(state, "kvs-s-" + state->tiers[index]->name,
-                [state, index] { ScanTier(*state, index); });
+    const Status started = SpawnThread(state, "kvs-s-" + state->tiers[index]->name,
+                                       [state, index] { ScanTier(*state, index); });
+    if (!started) {
+      state->logger.Log(LogLevel::kError,
+                        fmt::format("tier {}: not scanned, nothing will be written there: {}",
+                                    state->tiers[index]->name, started.error().ToString()));
+    }
   }
 }
 

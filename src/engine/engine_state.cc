@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include <cstdio>
+#include <system_error>
 
 namespace kvstream::engine {
 namespace {
@@ -34,23 +34,36 @@ void Logger::Log(LogLevel level, const std::string& message) {
 }
 
 EngineState::EngineState(const EngineOptions& engine_options, const core::CoreOptions& core_options,
-                         std::unique_ptr<io::BlockPool> stage)
+                         std::unique_ptr<io::BlockPool> stage, std::unique_ptr<EventSignal> signal)
     : options(engine_options),
       logger(engine_options.log),
+      event_signal(std::move(signal)),
       stage_pool(std::move(stage)),
-      core(core_options, clock, *stage_pool, [this] { event_signal.Raise(); }),
+      core(core_options, clock, *stage_pool, [this] { event_signal->Raise(); }),
       memory_lane(core, engine_options.verify == Verify::kAlways) {}
 
-void SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
-                 std::function<void()> body) {
+EngineState::~EngineState() {
+  const auto blocks = core.Call([](core::Core& c, TimePoint) { return c.SurrenderBlocks(); });
+  for (std::byte* block : blocks) stage_pool->Give(block);
+}
+
+Status SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
+                   std::function<void()> body) {
   {
     const std::lock_guard lock(state->threads_mutex);
     ++state->threads_running;
   }
-  std::thread([state, name, body = std::move(body)] { RunThread(state, name, body); }).detach();
+  try {
+    std::thread([state, name, body = std::move(body)] { RunThread(state, name, body); }).detach();
+  } catch (const std::system_error& error) {
+    const std::lock_guard lock(state->threads_mutex);
+    --state->threads_running;
+    return Error(ErrorCode::kNoSpace, "cannot start a thread", error.code().value());
+  }
+  return {};
 }
 
-void StartThreads(const std::shared_ptr<EngineState>& state) {
+Status StartThreads(const std::shared_ptr<EngineState>& state) {
   state->core.SetMemoryWaker([lane = &state->memory_lane] { lane->Wake(); });
   for (uint32_t index = 0; index < state->tiers.size(); ++index) {
     OpenTier* tier = state->tiers[index].get();
@@ -59,12 +72,12 @@ void StartThreads(const std::shared_ptr<EngineState>& state) {
         [lane = tier->write_lane.get()] { lane->Wake(); });
   }
   for (const auto& tier : state->tiers) {
-    SpawnThread(state, "kvs-r-" + tier->name,
-                [state, t = tier.get()] { RunLane(*state, *t->read_lane); });
-    SpawnThread(state, "kvs-w-" + tier->name,
-                [state, t = tier.get()] { RunLane(*state, *t->write_lane); });
+    OpenTier* t = tier.get();
+    KVS_TRY(SpawnThread(state, "kvs-r-" + t->name, [state, t] { RunLane(*state, *t->read_lane); }));
+    KVS_TRY(
+        SpawnThread(state, "kvs-w-" + t->name, [state, t] { RunLane(*state, *t->write_lane); }));
   }
-  SpawnThread(state, "kvs-memory", [state] {
+  return SpawnThread(state, "kvs-memory", [state] {
     while (!state->stop_lanes) state->memory_lane.Sleep(state->memory_lane.RunOnce());
   });
 }

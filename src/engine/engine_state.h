@@ -35,7 +35,6 @@ class Logger {
 struct OpenTier {
   std::string name;
   std::string backend;  // for statistics
-  bool direct = true;
   bool needs_scan = true;
   std::atomic<bool> scanned = false;  // or none was needed
   std::unique_ptr<tier::TierDirectory> directory;
@@ -49,14 +48,17 @@ struct OpenTier {
 /// in the kernel when the engine closes finds its memory intact when it comes back.
 struct EngineState {
   EngineState(const EngineOptions& engine_options, const core::CoreOptions& core_options,
-              std::unique_ptr<io::BlockPool> stage);
+              std::unique_ptr<io::BlockPool> stage, std::unique_ptr<EventSignal> signal);
+  /// Runs when no thread is left, so nothing is in flight; gives back what dropped writes still
+  /// hold.
+  ~EngineState();
 
   EngineOptions options;
   Logger logger;
   base::SteadyClock clock;
   io::PosixFileSystem files;
   NamespaceTable namespaces;
-  EventSignal event_signal;
+  std::unique_ptr<EventSignal> event_signal;
   std::unique_ptr<io::BlockPool> stage_pool;
   CoreHandle core;
   MemoryLane memory_lane;
@@ -71,11 +73,12 @@ struct EngineState {
 
 /// Runs `body` on a thread of the engine. It must not wait for ever without looking at the stop
 /// flags.
-void SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
-                 std::function<void()> body);
+/// kNoSpace if the system has no thread left.
+Status SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
+                   std::function<void()> body);
 
 /// Starts the lanes' threads of a complete state.
-void StartThreads(const std::shared_ptr<EngineState>& state);
+Status StartThreads(const std::shared_ptr<EngineState>& state);
 
 /// Asks the threads to end and waits until `deadline`. The number that are still running, stuck in
 /// the kernel; they end by themselves when they come back.

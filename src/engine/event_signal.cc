@@ -3,13 +3,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
-
-#include "base/assert.h"
 
 namespace kvstream::engine {
 
-EventSignal::EventSignal() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { KVS_ASSERT(fd_ >= 0); }
+Result<std::unique_ptr<EventSignal>> EventSignal::Create() {
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return Error(ErrorCode::kIo, "eventfd", errno);
+  return std::unique_ptr<EventSignal>(new EventSignal(fd));
+}
 
 EventSignal::~EventSignal() { ::close(fd_); }
 

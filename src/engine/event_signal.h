@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "kvstream/status.h"
 
 namespace kvstream::engine {
@@ -7,8 +9,8 @@ namespace kvstream::engine {
 /// An eventfd that is readable while events wait. Any thread.
 class EventSignal {
  public:
-  /// Aborts if the process has no descriptor left; Open checks for that first.
-  EventSignal();
+  /// kIo if the process has no descriptor left.
+  static Result<std::unique_ptr<EventSignal>> Create();
   ~EventSignal();
   EventSignal(const EventSignal&) = delete;
   EventSignal& operator=(const EventSignal&) = delete;
@@ -18,7 +20,9 @@ class EventSignal {
   int fd() const { return fd_; }
 
  private:
-  int fd_;
+  explicit EventSignal(int fd) : fd_(fd) {}
+
+  const int fd_;
 };
 
 }  // namespace kvstream::engine

@@ -114,7 +114,7 @@ class StageJob {
     if (admitted()) return;
     state_.core.WaitFor(options_.deadline, [&](core::Core& core) {
       Admit(core, i, state_.core.Now());
-      return admitted();
+      return admitted() || core.closed();
     });
   }
 

@@ -25,6 +25,11 @@ WriteLane::WriteLane(const LaneContext& context, std::unique_ptr<io::IoBackend> 
 
 void WriteLane::Close() {
   KVS_ASSERT(idle());
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    takes_tasks_ = false;
+  }
+  RunTasks();  // somebody waits for what was posted last
   for (auto& [copy, file] : copies_) {
     if (file.temp.fd >= 0) context_.files.Close(file.temp.fd);
     context_.directory.DiscardTemp(file.temp.path);  // what stays goes at the next scan
@@ -33,12 +38,14 @@ void WriteLane::Close() {
   backend_.Close();
 }
 
-void WriteLane::Post(std::function<void()> task) {
+bool WriteLane::Post(std::function<void()> task) {
   {
     const std::lock_guard lock(tasks_mutex_);
+    if (!takes_tasks_) return false;
     tasks_.push_back(std::move(task));
   }
   Wake();
+  return true;
 }
 
 void WriteLane::RunTasks() {

@@ -26,8 +26,9 @@ class WriteLane {
   void Wake() { backend_.Wake(); }  ///< Any thread, also after Close.
   /// Ends the lane on its own thread; requires idle().
   void Close();
-  /// Runs `task` on the lane before its next operation. Any thread.
-  void Post(std::function<void()> task);
+  /// Runs `task` on the lane before its next operation. False, and it never runs, after Close. Any
+  /// thread.
+  [[nodiscard]] bool Post(std::function<void()> task);
   bool idle() const { return active_.empty() && deferred_.empty(); }
   const char* backend_name() const { return backend_.name(); }
 
@@ -70,6 +71,7 @@ class WriteLane {
 
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
+  bool takes_tasks_ = true;
 };
 
 }  // namespace kvstream::engine

@@ -382,6 +382,39 @@ TEST_F(EngineTest, ALargeStepOnTwoTiersIsReadOnceAndFromBoth) {
   EXPECT_GT(stats.tiers[1].read_bytes, 0u);
 }
 
+TEST_F(EngineTest, ClosingWithoutTimeDropsWhatIsStagedAndNothingElse) {
+  for (TierOptions& tier : options_.tiers) tier.shape.write_bytes_per_second = 4 * kMiB;
+  for (int round = 0; round < 5; ++round) {
+    Open();
+    for (uint64_t i = 0; i < 4; ++i) Put(i, 3 * kMiB + 5, 0, /*replace=*/true);
+    engine_->Close(In(std::chrono::milliseconds(round)));
+    engine_.reset();
+    // The lanes end by themselves; only then the owner's name is free again.
+    const TimePoint give_up = In(std::chrono::seconds(30));
+    auto reopened = Engine::Open(options_);
+    while (!reopened && reopened.error().code() == ErrorCode::kBusy &&
+           steady_clock::now() < give_up) {
+      reopened = Engine::Open(options_);
+    }
+    ASSERT_TRUE(reopened.has_value()) << reopened.error().ToString();
+    (*reopened)->Close(In(std::chrono::seconds(10)));
+  }
+}
+
+TEST_F(EngineTest, AfterCloseCallsAreRefusedAndReadsOfARacerMiss) {
+  Open();
+  Put(1, kMiB);
+  engine_->Close(In(std::chrono::seconds(10)));
+  const WriteItem nothing{};
+  EXPECT_EQ(engine_->Write(ns_, {&nothing, 0}).error().code(), ErrorCode::kShutdown);
+  EXPECT_EQ(engine_->Read(ns_, {}).error().code(), ErrorCode::kShutdown);
+  EXPECT_EQ(engine_->Flush(In(std::chrono::seconds(1))).error().code(), ErrorCode::kShutdown);
+  EXPECT_EQ(engine_->Wait(12345, In(std::chrono::seconds(1))).error().code(), ErrorCode::kShutdown);
+  Identity identity;
+  identity.model = "late";
+  EXPECT_EQ(engine_->OpenNamespace(identity).error().code(), ErrorCode::kShutdown);
+}
+
 TEST_F(EngineTest, OpenRefusesBadOptionsWithAMessage) {
   options_.tiers[1].directory = options_.tiers[0].directory;
   auto engine = Engine::Open(options_);
