@@ -53,8 +53,9 @@ def run(command, **options):
             stop(process)
             raise
     if process.returncode != 0:
-        said = (errors.strip() or output.strip()).splitlines()[-3:]
-        raise Failed(f"{name}: exit {process.returncode}: " + "; ".join(said))
+        said = (errors.strip() or output.strip()).splitlines()
+        telling = [line for line in output.splitlines() + said if "error: " in line] or said[-3:]
+        raise Failed(f"{name}: exit {process.returncode}: " + "; ".join(telling[:3]))
     return output
 
 
