@@ -32,9 +32,11 @@ std::unique_ptr<io::BlockPool> TakePool(size_t blocks) {
 void GivePool(std::unique_ptr<io::BlockPool> pool) {
   if (pool->free_blocks() == pool->capacity()) {
     IdlePools().emplace(pool->capacity(), std::move(pool));
-  } else {
-    static_cast<void>(pool.release());  // a run that failed half-way; its blocks are lost
+    return;
   }
+  // A run that failed half-way: its blocks are lost, so the pool stays for good.
+  static auto& lost = *new std::vector<io::BlockPool*>;
+  lost.push_back(pool.release());
 }
 
 tier::TierDirectoryOptions DirectoryOptions(const std::string& owner, uint32_t index,
