@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/fio_runner.h"
 #include "cli/interrupt.h"
+#include "cli/json_file.h"
 #include "cli/report.h"
 
 namespace kvstream::cli {

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "cli/bench_context.h"
+#include "cli/format.h"
 #include "cli/interrupt.h"
 #include "cli/sample_statistics.h"
 #include "cli/text_table.h"
@@ -62,10 +63,6 @@ class PutBench {
   std::vector<ChunkKey> keys_;
   PutTimes times_;
 };
-
-std::string FormatSeconds(double seconds) {
-  return base::FormatDuration(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
-}
 
 }  // namespace
 

@@ -1,9 +1,5 @@
 #include "cli/engine_flags.h"
 
-#include <algorithm>
-
-#include "cli/exit_code.h"
-
 namespace kvstream::cli {
 namespace {
 
@@ -60,16 +56,6 @@ Result<std::vector<PolicyArg>> EngineFlags::ReadPolicies(
     policies.push_back(std::move(policy));
   }
   return policies;
-}
-
-std::optional<int> ParseCommandLine(CLI::App* app, int argc, const char* const* argv) {
-  try {
-    app->parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    // exit() prints help on stdout and mistakes on stderr; its own codes are not ours.
-    return app->exit(error) == 0 ? kExitOk : kExitBadInput;
-  }
 }
 
 }  // namespace kvstream::cli

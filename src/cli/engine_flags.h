@@ -1,13 +1,13 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command_line.h"
 #include "cli/policy_arg.h"
 #include "cli/tier_config.h"
 
@@ -31,17 +31,5 @@ class EngineFlags {
   std::vector<std::string> policies_;
   std::map<std::string_view, std::string> settings_;  // by EngineKey; empty: not given
 };
-
-/// Parses a command line; `app` has its options bound. Returns the exit code with which to end, or
-/// nothing to go on. --help and --version end with 0, mistakes with 2.
-std::optional<int> ParseCommandLine(CLI::App* app, int argc, const char* const* argv);
-
-/// A Status with the flag's name in front of its message.
-template <typename T>
-Status ReadFlag(std::string_view flag, Result<T> value, T* target) {
-  if (!value) return std::move(value).error().WithContext(flag);
-  *target = std::move(*value);
-  return {};
-}
 
 }  // namespace kvstream::cli

@@ -10,7 +10,9 @@
 
 #include "base/units.h"
 #include "cli/exit_code.h"
+#include "cli/format.h"
 #include "cli/interrupt.h"
+#include "cli/json_file.h"
 #include "cli/replay_run.h"
 #include "cli/report.h"
 #include "cli/session.h"

@@ -13,6 +13,7 @@
 #include "cli/engine_flags.h"
 #include "cli/exit_code.h"
 #include "cli/replay.h"
+#include "cli/trace_flags.h"
 
 namespace kvstream::cli {
 namespace {
@@ -37,15 +38,7 @@ constexpr const char* kFooter =
 
 struct ReplayFlags {
   EngineFlags engine;
-  std::string trace = "builtin:agent";
-  std::string format = "auto";
-  std::string order = "recorded";
-  uint32_t chunk_tokens = 256;
-  uint32_t sessions = 0;
-  uint32_t requests = 0;
-  uint32_t context_max = 0;
-  uint32_t turns_min = 0;
-  uint64_t seed = 1;
+  TraceFlags trace;
   std::string model;
   std::string chunk_bytes;
   size_t batch_requests = BatchLimits{}.requests_max;
@@ -60,25 +53,6 @@ struct ReplayFlags {
   bool keep = false;
   bool reopen = false;
 };
-
-void BindTrace(CLI::App* app, ReplayFlags* flags) {
-  const auto add = [app](const char* name, auto& target, const char* help) {
-    return app->add_option(name, target, help)->group("Trace")->capture_default_str();
-  };
-  add("--trace", flags->trace,
-      "File, plain or gzip, or built-in generator: builtin:chat, builtin:agent, builtin:docs, with "
-      "parameters as in builtin:agent,sessions=8,turns=20,seed=1");
-  add("--format", flags->format, "auto, mooncake or prefix-trie");
-  add("--order", flags->order,
-      "recorded, sequential, round-robin, or interleave[:N], a random one of N open sessions");
-  add("--chunk-tokens", flags->chunk_tokens, "Tokens per chunk");
-  add("--sessions", flags->sessions, "Only the first N sessions; 0 is all");
-  add("--requests", flags->requests, "Only the first N requests of the order; 0 is all");
-  add("--context-max", flags->context_max,
-      "Ends a session before its first prompt of more tokens; 0 is no limit");
-  add("--turns-min", flags->turns_min, "Drops sessions with fewer requests");
-  add("--seed", flags->seed, "Seed of --order interleave");
-}
 
 void BindServing(CLI::App* app, ReplayFlags* flags) {
   const auto add = [app](const char* name, auto& target, const char* help) {
@@ -119,30 +93,6 @@ void BindOutput(CLI::App* app, ReplayFlags* flags) {
 
 Error Refuse(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
-Status ReadOrder(const std::string& text, trace::TraceOptions* trace) {
-  constexpr std::string_view kInterleave = "interleave";
-  if (text == "recorded") {
-    trace->order = trace::Order::kRecorded;
-  } else if (text == "sequential") {
-    trace->order = trace::Order::kSequential;
-  } else if (text == "round-robin") {
-    trace->order = trace::Order::kRoundRobin;
-  } else if (text.starts_with(kInterleave)) {
-    trace->order = trace::Order::kInterleave;
-    const std::string_view rest = std::string_view(text).substr(kInterleave.size());
-    if (rest.empty()) return {};
-    const auto [end, error] =
-        std::from_chars(rest.data() + 1, rest.data() + rest.size(), trace->window);
-    if (rest[0] != ':' || error != std::errc() || end != rest.data() + rest.size()) {
-      return Refuse(fmt::format("--order {}: expected interleave:N", text));
-    }
-  } else {
-    return Refuse(
-        fmt::format("--order {}: none of recorded, sequential, round-robin, interleave[:N]", text));
-  }
-  return {};
-}
-
 Status ReadArrivals(const std::string& text, ReplayOptions* options) {
   constexpr std::string_view kRecorded = "recorded";
   if (text == "step") return {};
@@ -164,7 +114,7 @@ Status ReadModel(const ReplayFlags& flags, ReplayOptions* options) {
   options->chunk_bytes = kMiB;
   if (!flags.model.empty()) {
     KVS_TRY_ASSIGN(model, FindModel(flags.model));
-    options->chunk_bytes = model->kv_bytes_per_token * flags.chunk_tokens;
+    options->chunk_bytes = model->kv_bytes_per_token * flags.trace.chunk_tokens();
   }
   if (!flags.chunk_bytes.empty()) {
     KVS_TRY(ReadFlag("--chunk-bytes", base::ParseBytes(flags.chunk_bytes), &options->chunk_bytes));
@@ -186,19 +136,12 @@ Result<ReplayOptions> ReadOptions(const ReplayFlags& flags) {
   KVS_TRY_ASSIGN(options.engine, flags.engine.Read());
   KVS_TRY_ASSIGN(options.policies, flags.engine.ReadPolicies(options.engine, {"kvstream"}));
   KVS_TRY(ReadModel(flags, &options));
-  KVS_TRY(ReadOrder(flags.order, &options.trace));
+  KVS_TRY_ASSIGN(options.trace, flags.trace.Read());
   KVS_TRY(ReadArrivals(flags.arrivals, &options));
   KVS_TRY(ReadFlag("--host-cache", base::ParseBytes(flags.host_cache), &options.host_cache_bytes));
   KVS_TRY(
       ReadFlag("--read-buffer", base::ParseBytes(flags.read_buffer), &options.read_buffer_bytes));
-  options.trace_source = flags.trace;
-  options.trace.format = flags.format;
-  options.trace.chunk_tokens = flags.chunk_tokens;
-  options.trace.context_tokens_max = flags.context_max;
-  options.trace.session_turns_min = flags.turns_min;
-  options.trace.sessions_max = flags.sessions;
-  options.trace.requests_max = flags.requests;
-  options.trace.seed = flags.seed;
+  options.trace_source = flags.trace.source();
   options.batch = {flags.batch_requests, flags.batch_tokens};
   options.step_log_path = flags.step_log;
   options.json_path = flags.json;
@@ -214,7 +157,7 @@ int ReplayCommand(int argc, const char* const* argv) {
   CLI::App app(kDescription, "kvstream replay");
   app.footer(kFooter);
   flags.engine.Bind(&app);
-  BindTrace(&app, &flags);
+  flags.trace.Bind(&app);
   BindServing(&app, &flags);
   BindOutput(&app, &flags);
   if (const auto code = ParseCommandLine(&app, argc, argv)) return *code;

@@ -8,8 +8,8 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "cli/format.h"
 #include "cli/interrupt.h"
-#include "cli/report.h"
 
 namespace kvstream::cli {
 namespace {

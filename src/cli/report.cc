@@ -1,9 +1,6 @@
 #include "cli/report.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -11,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/format.h"
 #include "cli/sample_statistics.h"
 #include "cli/text_table.h"
 
@@ -21,10 +19,6 @@ using Cell = std::function<std::string(const PolicyTotals&)>;
 
 double Seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
-}
-
-std::string FormatSeconds(double seconds) {
-  return base::FormatDuration(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
 }
 
 uint64_t TierBytes(const PolicyTotals& policy) {
@@ -179,8 +173,6 @@ nlohmann::json OnePolicyJson(const PolicyTotals& policy, std::span<const std::st
 
 }  // namespace
 
-std::string FormatPercent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
-
 std::string PolicyTable(std::span<const PolicyTotals> policies,
                         std::span<const std::string> tier_names) {
   std::vector<std::string> header = {"policy"};
@@ -252,15 +244,6 @@ nlohmann::json EngineJson(const Stats& stats) {
       {"index_chunks", stats.index_chunks}};
   for (const TierStats& tier : stats.tiers) object["tiers"].push_back(TierJson(tier));
   return object;
-}
-
-Status WriteJson(const std::string& path, const nlohmann::json& value) {
-  const std::string text = value.dump(2) + '\n';
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
-  bool ok = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) ok = (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && ok;
-  if (ok) return {};
-  return Error(ErrorCode::kIo, fmt::format("write {}: {}", path, std::strerror(errno)), errno);
 }
 
 }  // namespace kvstream::cli

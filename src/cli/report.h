@@ -5,8 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "kvstream/status.h"
-
 #include "cli/step_metrics.h"
 
 namespace kvstream::cli {
@@ -22,11 +20,5 @@ nlohmann::json PolicyJson(std::span<const PolicyTotals> policies,
 /// Counters of the whole run, shared by all policies: writes, evictions, errors, stage.
 std::string EngineTable(const Stats& stats);
 nlohmann::json EngineJson(const Stats& stats);
-
-/// Writes `value`, indented, to a file or, for "-", to stdout. kIo.
-Status WriteJson(const std::string& path, const nlohmann::json& value);
-
-/// 0.0123 as "1.23 %".
-std::string FormatPercent(double fraction);
 
 }  // namespace kvstream::cli

@@ -62,12 +62,5 @@ TEST_F(ReportTest, DropsAndFlushesAreNamedByReason) {
   EXPECT_NE(EngineTable(stats).find("7 dropped without a copy"), std::string::npos);
 }
 
-TEST_F(ReportTest, AFileThatCannotBeWrittenIsAnError) {
-  const auto status = WriteJson("/nonexistent/summary.json", {});
-  ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().code(), ErrorCode::kIo);
-  EXPECT_NE(status.error().message().find("/nonexistent/summary.json"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace kvstream::cli
