@@ -1,6 +1,7 @@
 #include "core/chunk_index.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -12,25 +13,33 @@ constexpr uint64_t kTableSlotsMin = 1024;
 }  // namespace
 
 ChunkIndex::ChunkIndex(std::span<const uint64_t> capacity_bytes)
-    : table_(kTableSlotsMin, 0), mask_(kTableSlotsMin - 1) {
+    : table_(kTableSlotsMin), mask_(kTableSlotsMin - 1) {
   for (const uint64_t capacity : capacity_bytes) {
     lru_.push_back(std::make_unique<cache::LruIndex>(capacity));
   }
 }
 
-uint64_t ChunkIndex::Home(NamespaceId ns, const ChunkKey& key) const {
+uint32_t ChunkIndex::TagOf(NamespaceId ns, const ChunkKey& key) {
   uint64_t prefix;
   std::memcpy(&prefix, key.bytes.data(), sizeof(prefix));
-  return ((prefix ^ ns) * 0x9e3779b97f4a7c15u >> 20) & mask_;
+  return static_cast<uint32_t>((prefix ^ ns) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 Slot ChunkIndex::Find(NamespaceId ns, const ChunkKey& key) const {
-  for (uint64_t at = Home(ns, key); table_[at] != 0; at = (at + 1) & mask_) {
-    const Slot slot = table_[at] - 1;
+  const uint32_t tag = TagOf(ns, key);
+  for (uint64_t at = tag & mask_; table_[at].stored != 0; at = (at + 1) & mask_) {
+    if (table_[at].tag != tag) continue;
+    const Slot slot = table_[at].stored - 1;
     const chunk::ChunkMeta& meta = *entries_[slot].meta;
     if (meta.ns == ns && meta.key == key) return slot;
   }
   return kNoSlot;
+}
+
+void ChunkIndex::Insert(uint32_t tag, uint32_t stored) {
+  uint64_t at = tag & mask_;
+  while (table_[at].stored != 0) at = (at + 1) & mask_;
+  table_[at] = {tag, stored};
 }
 
 Slot ChunkIndex::SetVersion(chunk::MetaRef meta) {
@@ -42,9 +51,7 @@ Slot ChunkIndex::SetVersion(chunk::MetaRef meta) {
   }
   if ((size_ + 1) * 3 > table_.size() * 2) Grow();
   const Slot slot = TakeSlot();
-  uint64_t at = Home(meta->ns, meta->key);
-  while (table_[at] != 0) at = (at + 1) & mask_;
-  table_[at] = slot + 1;
+  Insert(TagOf(meta->ns, meta->key), slot + 1);
   ++size_;
   entries_[slot] = Entry{};
   entries_[slot].meta = std::move(meta);
@@ -131,31 +138,25 @@ Slot ChunkIndex::TakeSlot() {
 }
 
 void ChunkIndex::Grow() {
-  std::vector<uint32_t> old = std::move(table_);
-  table_.assign(old.size() * 2, 0);
+  const std::vector<Place> old = std::exchange(table_, std::vector<Place>(table_.size() * 2));
   mask_ = table_.size() - 1;
-  for (const uint32_t stored : old) {
-    if (stored == 0) continue;
-    const chunk::ChunkMeta& meta = *entries_[stored - 1].meta;
-    uint64_t at = Home(meta.ns, meta.key);
-    while (table_[at] != 0) at = (at + 1) & mask_;
-    table_[at] = stored;
+  for (const Place& place : old) {
+    if (place.stored != 0) Insert(place.tag, place.stored);
   }
 }
 
 void ChunkIndex::EraseIfUnused(Slot slot) {
   Entry& entry = entries_[slot];
   if (entry.readable() || entry.pins > 0) return;
-  uint64_t hole = Home(entry.meta->ns, entry.meta->key);
-  while (table_[hole] != slot + 1) hole = (hole + 1) & mask_;
+  uint64_t hole = TagOf(entry.meta->ns, entry.meta->key) & mask_;
+  while (table_[hole].stored != slot + 1) hole = (hole + 1) & mask_;
   // Backward-shift deletion keeps probe sequences unbroken without tombstones.
-  for (uint64_t at = (hole + 1) & mask_; table_[at] != 0; at = (at + 1) & mask_) {
-    const chunk::ChunkMeta& meta = *entries_[table_[at] - 1].meta;
-    if (((at - Home(meta.ns, meta.key)) & mask_) < ((at - hole) & mask_)) continue;
+  for (uint64_t at = (hole + 1) & mask_; table_[at].stored != 0; at = (at + 1) & mask_) {
+    if (((at - table_[at].tag) & mask_) < ((at - hole) & mask_)) continue;
     table_[hole] = table_[at];
     hole = at;
   }
-  table_[hole] = 0;
+  table_[hole] = {};
   --size_;
   entry = Entry{};
   free_slots_.push_back(slot);

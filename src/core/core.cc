@@ -6,6 +6,13 @@
 #include "base/assert.h"
 
 namespace kvstream::core {
+namespace {
+
+/// A million found chunks are a million cache misses in the index's table, one after the other,
+/// unless the next ones are under way.
+constexpr size_t kPrefetchAhead = 16;
+
+}  // namespace
 
 Core::Core(const CoreOptions& options)
     : shared_(options),
@@ -228,7 +235,13 @@ void Core::FinishMemoryOp(const MemoryOp& op, bool intact, TimePoint now) {
 
 void Core::AddFound(uint32_t tier, std::span<const FoundChunk> chunks, TimePoint now) {
   shared_.now = now;
-  for (const FoundChunk& found : chunks) AddOne(tier, found);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    if (i + kPrefetchAhead < chunks.size()) {
+      const chunk::ChunkMeta& meta = *chunks[i + kPrefetchAhead].meta;
+      shared_.index.Prefetch(meta.ns, meta.key);
+    }
+    AddOne(tier, chunks[i]);
+  }
 }
 
 void Core::AddOne(uint32_t tier, const FoundChunk& found) {
