@@ -10,13 +10,16 @@ namespace {
 /// Longest sleep of a lane without work: a missed wake-up costs this much, not for ever.
 constexpr auto kLaneSleepMax = std::chrono::milliseconds(500);
 
-void RunThread(const std::shared_ptr<EngineState>& state, const std::string& name,
-               const std::function<void()>& body) {
+void RunThread(const std::string& name, std::shared_ptr<EngineState> state,
+               std::function<void()> body) {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
   body();
-  const std::lock_guard lock(state->threads_mutex);
-  --state->threads_running;
-  state->threads_changed.notify_all();
+  const std::shared_ptr<ThreadCount> threads = state->threads;
+  body = nullptr;
+  state.reset();
+  const std::lock_guard lock(threads->mutex);
+  --threads->running;
+  threads->changed.notify_all();
 }
 
 /// A lane runs until it is told to stop and has nothing in flight.
@@ -49,15 +52,16 @@ EngineState::~EngineState() {
 
 Status SpawnThread(const std::shared_ptr<EngineState>& state, const std::string& name,
                    std::function<void()> body) {
+  ThreadCount& threads = *state->threads;
   {
-    const std::lock_guard lock(state->threads_mutex);
-    ++state->threads_running;
+    const std::lock_guard lock(threads.mutex);
+    ++threads.running;
   }
   try {
-    std::thread([state, name, body = std::move(body)] { RunThread(state, name, body); }).detach();
+    std::thread(RunThread, name, state, std::move(body)).detach();
   } catch (const std::system_error& error) {
-    const std::lock_guard lock(state->threads_mutex);
-    --state->threads_running;
+    const std::lock_guard lock(threads.mutex);
+    --threads.running;
     return Error(ErrorCode::kNoSpace, "cannot start a thread", error.code().value());
   }
   return {};
@@ -90,10 +94,10 @@ size_t StopThreads(const std::shared_ptr<EngineState>& state, TimePoint deadline
     tier->read_lane->Wake();
     tier->write_lane->Wake();
   }
-  std::unique_lock lock(state->threads_mutex);
-  const auto all_ended = [&] { return state->threads_running == 0; };
-  state->threads_changed.wait_until(lock, deadline, all_ended);
-  return state->threads_running;
+  ThreadCount& threads = *state->threads;
+  std::unique_lock lock(threads.mutex);
+  threads.changed.wait_until(lock, deadline, [&] { return threads.running == 0; });
+  return threads.running;
 }
 
 }  // namespace kvstream::engine

@@ -44,6 +44,14 @@ struct OpenTier {
   std::unique_ptr<WriteLane> write_lane;
 };
 
+/// The threads of an engine that have not ended. Outlives the state, so that a thread is counted
+/// out only when it has let go of it.
+struct ThreadCount {
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t running = 0;
+};
+
 /// Everything the threads of an engine share. Each thread holds a reference, so that one that hangs
 /// in the kernel when the engine closes finds its memory intact when it comes back.
 struct EngineState {
@@ -66,9 +74,7 @@ struct EngineState {
 
   std::atomic<bool> stop_lanes = false;  // lanes end when idle
   std::stop_source stop_scans;
-  std::mutex threads_mutex;
-  std::condition_variable threads_changed;
-  size_t threads_running = 0;
+  const std::shared_ptr<ThreadCount> threads = std::make_shared<ThreadCount>();
 };
 
 /// Runs `body` on a thread of the engine. It must not wait for ever without looking at the stop
@@ -81,7 +87,8 @@ Status SpawnThread(const std::shared_ptr<EngineState>& state, const std::string&
 Status StartThreads(const std::shared_ptr<EngineState>& state);
 
 /// Asks the threads to end and waits until `deadline`. The number that are still running, stuck in
-/// the kernel; they end by themselves when they come back.
+/// the kernel; they end by themselves when they come back. After 0, the caller's reference is the
+/// last one.
 size_t StopThreads(const std::shared_ptr<EngineState>& state, TimePoint deadline);
 
 }  // namespace kvstream::engine

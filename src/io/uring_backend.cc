@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <liburing.h>
@@ -64,7 +65,15 @@ Error SetupError(int error) {
   }
 }
 
+/// Orders the unmapping of one ring before the mapping of the next: liburing maps rings by raw
+/// system calls, so a thread sanitizer takes a new ring at an old address for the old one.
+std::mutex& MappingMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 Status SetUp(uint32_t entries, io_uring* ring) {
+  const std::lock_guard lock(MappingMutex());
   int result = -EINVAL;
   for (const unsigned flags : kSetupFlags) {
     io_uring_params params{};
@@ -98,7 +107,10 @@ __kernel_timespec ToTimespec(nanoseconds duration) {
 }  // namespace
 
 void UringBackend::RingDeleter::operator()(io_uring* ring) const {
-  io_uring_queue_exit(ring);
+  {
+    const std::lock_guard lock(MappingMutex());
+    io_uring_queue_exit(ring);
+  }
   delete ring;
 }
 
