@@ -99,7 +99,7 @@ class Device {
   void SetBandwidth(const Bandwidth& bandwidth);
 
   /// What one rank gets at this moment if it has the device for itself.
-  Bandwidth rank_bandwidth() const;
+  Bandwidth rank_bandwidth();
   uint64_t transfers_done() const { return transfers_done_; }
 
  private:
@@ -114,6 +114,7 @@ class Device {
     return node * 2 + static_cast<uint32_t>(direction);
   }
   void Enqueue(Transfer& transfer);
+  void CatchUp();
   void Activate(uint32_t lane);
   void Progress();
   void SetRates();
@@ -132,7 +133,6 @@ class Device {
   std::vector<uint32_t> busy_;       // lanes with a transfer, ascending
   std::vector<Transfer*> finished_;  // scratch of OnServed
   TimePoint progressed_{};
-  bool rates_stale_ = false;
   uint64_t transfers_done_ = 0;
   Event served_;
   Event change_;

@@ -14,9 +14,10 @@ struct TierActivity {
   double read_busy_s = 0;    ///< At least one read under way.
   uint64_t written_bytes = 0;
   double write_busy_s = 0;
-
-  TierActivity& operator+=(const TierActivity& other);
 };
+
+/// Of two running totals.
+TierActivity operator-(const TierActivity& later, const TierActivity& earlier);
 
 /// The storage half of one step, in the words of the step log (docs/step_log.md). Per rank.
 struct StepStorage {
