@@ -1,54 +1,17 @@
 #include "trace/request_trace.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <limits>
-#include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "trace/gunzip.h"
+#include "trace/files.h"
 #include "trace/readers.h"
 #include "trace/synth.h"
 
 namespace kvstream::trace {
 namespace {
-
-// Beyond it, request and run numbers and zlib's counters could exceed 32 bits.
-constexpr size_t kFileBytesMax = std::numeric_limits<uint32_t>::max();
-
-Error FileError(int errno_value, std::string_view what, const std::string& path) {
-  const ErrorCode code = errno_value == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-  const std::string reason = std::error_code(errno_value, std::generic_category()).message();
-  return Error(code, fmt::format("{} {}: {}", what, path, reason), errno_value);
-}
-
-Error TooLarge(std::string_view name) {
-  return Error(ErrorCode::kInvalidArgument,
-               fmt::format("{}: larger than 4 GiB; split the trace", name));
-}
-
-Result<std::string> ReadWholeFile(const std::string& path) {
-  const auto close = [](std::FILE* file) { static_cast<void>(std::fclose(file)); };
-  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
-  if (file == nullptr) return FileError(errno, "open", path);
-  constexpr size_t kStepBytes = size_t{1} << 20;
-  std::string contents;
-  while (true) {
-    const size_t before = contents.size();
-    contents.resize(before + kStepBytes);
-    errno = 0;
-    const size_t got = std::fread(contents.data() + before, 1, kStepBytes, file.get());
-    contents.resize(before + got);
-    if (std::ferror(file.get()) != 0) return FileError(errno, "read", path);
-    if (got < kStepBytes) return contents;
-    if (contents.size() > kFileBytesMax) return TooLarge(path);
-  }
-}
 
 Result<std::string> GuessFormat(JsonLines& lines) {
   KVS_TRY_ASSIGN(const std::optional<JsonLines::Object> object, lines.Next());
@@ -79,13 +42,6 @@ Result<RequestTrace> ReadFormat(std::string_view format, JsonLines& lines,
                fmt::format("unknown trace format '{}'; known: auto mooncake prefix-trie", format));
 }
 
-Result<std::string> Unpack(std::string_view name, std::string_view contents) {
-  if (!IsGzip(contents)) return std::string(contents);
-  Result<std::string> text = Gunzip(contents);
-  if (!text) return std::move(text).error().WithContext(name);
-  return text;
-}
-
 }  // namespace
 
 void RequestTrace::ChunkIds(const Request& request, std::vector<uint64_t>& ids) const {
@@ -104,9 +60,7 @@ void RequestTrace::ChunkIds(const Request& request, std::vector<uint64_t>& ids) 
 Result<RequestTrace> ParseTrace(std::string_view name, std::string_view contents,
                                 const TraceOptions& options) {
   KVS_TRY(CheckOptions(options));
-  if (contents.size() > kFileBytesMax) return TooLarge(name);
-  KVS_TRY_ASSIGN(std::string text, Unpack(name, contents));
-  if (text.size() > kFileBytesMax) return TooLarge(name);
+  KVS_TRY_ASSIGN(std::string text, UnpackText(std::string(name), std::string(contents)));
   JsonLines lines(std::string(name), std::move(text));
   std::string format = options.format;
   if (format == "auto") {
@@ -124,7 +78,7 @@ Result<RequestTrace> LoadTrace(std::string_view source, const TraceOptions& opti
     trace.format = "builtin";
     return trace;
   }
-  KVS_TRY_ASSIGN(const std::string contents, ReadWholeFile(std::string(source)));
+  KVS_TRY_ASSIGN(const std::string contents, ReadTextFile(std::string(source)));
   return ParseTrace(source, contents, options);
 }
 

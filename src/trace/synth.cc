@@ -1,17 +1,17 @@
 #include "trace/synth.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "base/distributions.h"
 #include "base/prng.h"
-#include "base/units.h"
+#include "trace/builtin_parameters.h"
+#include "trace/document_workload.h"
+#include "trace/session_workload.h"
 #include "trace/trace_builder.h"
 
 namespace kvstream::trace {
@@ -68,76 +68,9 @@ constexpr std::array<Workload, 3> kWorkloads{{
      .think = seconds(10)},
 }};
 
-struct Parameter {
-  std::string_view name;
-  uint64_t Workload::*count = nullptr;
-  nanoseconds Workload::*time = nullptr;  // set where `count` is not
-  uint64_t min = 0;
-  uint64_t max = kPromptTokensMax;
-};
-
-constexpr std::array<Parameter, 9> kParameters{{
-    {.name = "sessions", .count = &Workload::sessions, .min = 1, .max = kRequestsMax},
-    {.name = "turns", .count = &Workload::turns, .min = 1, .max = kRequestsMax},
-    {.name = "system", .count = &Workload::system_tokens},
-    {.name = "context", .count = &Workload::context_tokens},
-    {.name = "turn", .count = &Workload::turn_tokens, .min = 1},
-    {.name = "output", .count = &Workload::output_tokens},
-    {.name = "gap", .time = &Workload::gap},
-    {.name = "think", .time = &Workload::think},
-    {.name = "seed", .count = &Workload::seed, .max = UINT64_MAX},
-}};
-
-Error Invalid(std::string_view source, std::string_view what) {
-  return Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", source, what));
-}
-
-Result<Workload> FindWorkload(std::string_view source, std::string_view kind) {
-  std::string known;
-  for (const Workload& workload : kWorkloads) {
-    if (workload.kind == kind) return workload;
-    known += fmt::format(" {}{}", kBuiltinPrefix, workload.kind);
-  }
-  return Invalid(source, fmt::format("unknown kind '{}'; known:{}", kind, known));
-}
-
-Result<Parameter> FindParameter(std::string_view source, std::string_view name) {
-  std::string known;
-  for (const Parameter& parameter : kParameters) {
-    if (parameter.name == name) return parameter;
-    known += fmt::format(" {}", parameter.name);
-  }
-  return Invalid(source, fmt::format("unknown parameter '{}'; known:{}", name, known));
-}
-
-Status SetParameter(std::string_view source, std::string_view assignment, Workload& workload) {
-  const size_t equals = assignment.find('=');
-  if (equals == std::string_view::npos) {
-    return Invalid(source, fmt::format("'{}' is not of the form name=value", assignment));
-  }
-  KVS_TRY_ASSIGN(const Parameter parameter, FindParameter(source, assignment.substr(0, equals)));
-  const std::string_view text = assignment.substr(equals + 1);
-  if (parameter.time != nullptr) {
-    Result<nanoseconds> time = base::ParseDuration(text);
-    if (!time)
-      return std::move(time).error().WithContext(fmt::format("{}: {}", source, parameter.name));
-    workload.*parameter.time = *time;
-    return {};
-  }
-  uint64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, count);
-  if (code != std::errc{} || stop != end || count < parameter.min || count > parameter.max) {
-    return Invalid(source, fmt::format("'{}' is not an integer from {} to {}", assignment,
-                                       parameter.min, parameter.max));
-  }
-  workload.*parameter.count = count;
-  return {};
-}
-
-Status CheckSize(std::string_view source, const Workload& workload) {
+Status CheckSize(const BuiltinParameters& parameters, const Workload& workload) {
   if (workload.sessions > kRequestsMax / workload.turns) {
-    return Invalid(source, fmt::format("more than {} requests", kRequestsMax));
+    return parameters.Invalid(fmt::format("more than {} requests", kRequestsMax));
   }
   // Sizes vary up to half above their mean.
   const double turns = workload.grows ? static_cast<double>(workload.turns) : 1;
@@ -145,20 +78,22 @@ Status CheckSize(std::string_view source, const Workload& workload) {
                          1.5 * (static_cast<double>(workload.context_tokens) +
                                 turns * static_cast<double>(workload.turn_tokens));
   if (longest <= kPromptTokensMax) return {};
-  return Invalid(
-      source, fmt::format("prompts may exceed {} tokens; lower turns or tokens", kPromptTokensMax));
+  return parameters.Invalid(
+      fmt::format("prompts may exceed {} tokens; lower turns or tokens", kPromptTokensMax));
 }
 
-Result<Workload> ParseWorkload(std::string_view source) {
-  std::string_view rest = source.substr(kBuiltinPrefix.size());
-  const auto take = [&rest] {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    return part;
-  };
-  KVS_TRY_ASSIGN(Workload workload, FindWorkload(source, take()));
-  while (!rest.empty()) KVS_TRY(SetParameter(source, take(), workload));
-  KVS_TRY(CheckSize(source, workload));
+Result<Workload> ReadWorkload(BuiltinParameters& parameters, Workload workload) {
+  parameters.AddCount("sessions", &workload.sessions, {1, kRequestsMax});
+  parameters.AddCount("turns", &workload.turns, {1, kRequestsMax});
+  parameters.AddCount("system", &workload.system_tokens);
+  parameters.AddCount("context", &workload.context_tokens);
+  parameters.AddCount("turn", &workload.turn_tokens, {1, kPromptTokensMax});
+  parameters.AddCount("output", &workload.output_tokens);
+  parameters.AddTime("gap", &workload.gap);
+  parameters.AddTime("think", &workload.think);
+  parameters.AddCount("seed", &workload.seed, {0, UINT64_MAX});
+  KVS_TRY(parameters.Assign());
+  KVS_TRY(CheckSize(parameters, workload));
   return workload;
 }
 
@@ -209,7 +144,7 @@ class Generator {
   }
 
   double Exponential(nanoseconds mean) {
-    return -std::log1p(-prng_.Uniform()) * std::chrono::duration<double>(mean).count();
+    return base::Exponential(prng_, std::chrono::duration<double>(mean).count());
   }
 
   const Workload workload_;
@@ -221,8 +156,23 @@ class Generator {
 }  // namespace
 
 Result<RequestTrace> GenerateTrace(std::string_view source, const TraceOptions& options) {
-  KVS_TRY_ASSIGN(const Workload workload, ParseWorkload(source));
-  return Generator(source, workload, options).Run();
+  BuiltinParameters parameters(source);
+  std::string known;
+  for (const Workload& preset : kWorkloads) {
+    known += fmt::format(" {}{}", kBuiltinPrefix, preset.kind);
+    if (preset.kind != parameters.kind()) continue;
+    KVS_TRY_ASSIGN(const Workload workload, ReadWorkload(parameters, preset));
+    return Generator(source, workload, options).Run();
+  }
+  for (const DocumentWorkload& preset : DocumentWorkloads()) {
+    known += fmt::format(" {}{}", kBuiltinPrefix, preset.kind);
+    if (preset.kind == parameters.kind()) return GenerateDocuments(parameters, preset, options);
+  }
+  for (const SessionWorkload& preset : SessionWorkloads()) {
+    known += fmt::format(" {}{}", kBuiltinPrefix, preset.kind);
+    if (preset.kind == parameters.kind()) return GenerateSessions(parameters, preset, options);
+  }
+  return parameters.Invalid(fmt::format("unknown kind '{}'; known:{}", parameters.kind(), known));
 }
 
 }  // namespace kvstream::trace

@@ -18,10 +18,12 @@ inline constexpr std::string_view kBuiltinPrefix = "builtin:";
 /// Parameters (all kinds): sessions, turns, system (tokens shared by all sessions), context (mean
 /// further tokens of a session's first prompt), turn (mean tokens that a turn adds), output (mean
 /// tokens), gap (mean time between the starts of sessions), think (mean time between turns), seed.
-/// In docs a turn is a question, and does not see the ones before it.
+/// In docs a turn is a question, and does not see the ones before it. The kinds loogle, narrativeqa
+/// and cuad (document_workload.h), swebench, qwen-coder and chutes (session_workload.h) are the
+/// workloads of the paper and have parameters of their own.
 ///
 /// The same string and options give the same trace everywhere. kInvalidArgument names what is wrong
-/// and lists what is known. Pure; any thread.
+/// and lists what is known. Reads no file but the one that narrativeqa is given; any thread.
 Result<RequestTrace> GenerateTrace(std::string_view source, const TraceOptions& options);
 
 }  // namespace kvstream::trace
