@@ -137,11 +137,11 @@ struct Summary {
 /// One run. A plain value.
 struct Results {
   std::vector<RequestResult> requests;  ///< In the order of the trace.
-  std::vector<StepResult> steps;        ///< In the order in which they ended their retrieval.
+  std::vector<StepResult> steps;        ///< In the order in which they ended.
   Summary summary;
   /// Outside of what the model was checked on; whole sentences.
   std::vector<std::string> warnings;
-  /// XXH3 of every figure of every request and step: same scenario, same hash.
+  /// FigureHash of every figure of every request and step: same scenario, same hash.
   uint64_t hash = 0;
 };
 
