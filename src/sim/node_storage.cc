@@ -157,10 +157,10 @@ void NodeStorage::Impl::FillActivity(StepStorage* step) {
 void NodeStorage::Impl::FillBounds(StepStorage* step) {
   uint32_t assumed = 0;
   for (size_t tier = 0; tier < ports_.size(); ++tier) {
-    const TierActivity& activity = step->tiers[tier];
+    const double bandwidth = pool_.step_bandwidth(static_cast<uint32_t>(tier));
     double& shown = bandwidths_[tier];
-    if (activity.read_bytes > 0 && activity.read_busy_s > 0) {
-      shown = static_cast<double>(activity.read_bytes) / activity.read_busy_s;
+    if (bandwidth > 0) {
+      shown = bandwidth;
     } else {
       assumed |= 1u << tier;
     }

@@ -39,13 +39,18 @@ ReadPool::ReadPool(const StorageOptions& options, std::vector<DeviceSet::Port> p
   route::ClaimPacer::Options pacing;
   pacing.chunks = options.routing.claim_chunks;
   for (const DeviceSet::Port& port : ports) {
-    tiers_.push_back({port, route::ClaimPacer(pacing), {}, {}, 0, 0});
+    tiers_.push_back({port, route::ClaimPacer(pacing), {}, {}, 0, 0, {}, 0});
   }
 }
 
 void ReadPool::Begin(const StepReads& reads, std::span<const TierMask> holders) {
   KVS_ASSERT(!open_ && reads.chunks.size() == holders.size());
   open_ = true;
+  ++step_;
+  for (Tier& tier : tiers_) {
+    tier.step_busy = {};
+    tier.step_bytes = 0;
+  }
   request_ = 0;
   chunks_.clear();
   uint64_t bytes = 0;
@@ -182,12 +187,14 @@ ReadPool::Operation* ReadPool::Issue(uint32_t tier, const route::Claim& claim, b
   operation->tier = tier;
   operation->claim = claim;
   operation->issued = queue_.now();
+  operation->step = step_;
   operation->can_overtake = can_overtake;
   operation->arrived_first = false;
   operation->other = nullptr;
   Tier& self = tiers_[tier];
   self.in_flight.push_back(operation);
   self.busy.Begin(queue_.now());
+  self.step_busy.Begin(queue_.now());
   self.pacer.OnClaim(claim.bytes, queue_.now());
   ++claims_;
   self.port.device->Submit(self.port.node, Direction::kRead, claim.bytes, operation->transfer);
@@ -207,6 +214,10 @@ void ReadPool::OnArrived(Operation& operation) {
   self.busy.End(queue_.now());
   self.pacer.OnDone(bytes, true, queue_.now());
   self.read_bytes += bytes;
+  if (operation.step == step_) {
+    self.step_busy.End(queue_.now());
+    self.step_bytes += bytes;
+  }
   ++claims_done_;
   if (operation.arrived_first) {
     read_twice_bytes_ += bytes;
@@ -272,6 +283,12 @@ bool ReadPool::EndgameRuns() const {
 ReadPool::TierFigures ReadPool::figures(uint32_t tier) const {
   const Tier& self = tiers_[tier];
   return {self.read_bytes, self.read_chunks, self.busy.seconds(queue_.now())};
+}
+
+double ReadPool::step_bandwidth(uint32_t tier) const {
+  const Tier& self = tiers_[tier];
+  const double seconds = self.step_busy.seconds(queue_.now());
+  return self.step_bytes > 0 && seconds > 0 ? static_cast<double>(self.step_bytes) / seconds : 0;
 }
 
 uint64_t ReadPool::in_flight() const {

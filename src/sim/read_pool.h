@@ -44,6 +44,10 @@ class ReadPool {
   };
   /// From the start.
   TierFigures figures(uint32_t tier) const;
+  /// What the tier showed in the last step: bytes per second of that step's claims while one of
+  /// them was under way. A piece of an earlier step that still was on its way does not count. 0
+  /// without.
+  double step_bandwidth(uint32_t tier) const;
   /// Of each chunk of the last step the tier that delivered its last piece; kNoTier for staged
   /// ones.
   static constexpr uint8_t kNoTier = 255;
@@ -63,6 +67,7 @@ class ReadPool {
     uint32_t tier = 0;
     route::Claim claim;
     TimePoint issued{};
+    uint64_t step = 0;
     bool can_overtake = false;   // arrives in engine memory, so another may be first
     bool arrived_first = false;  // the other one of the pair has delivered the piece
     Operation* other = nullptr;  // reads the same piece
@@ -75,6 +80,8 @@ class ReadPool {
     BusyTime busy;
     uint64_t read_bytes = 0;
     uint64_t read_chunks = 0;
+    BusyTime step_busy;
+    uint64_t step_bytes = 0;
   };
   struct Chunk {
     uint64_t bytes = 0;
@@ -110,6 +117,7 @@ class ReadPool {
   std::vector<Operation*> free_;
 
   bool open_ = false;
+  uint64_t step_ = 0;
   JobId job_ = 0;
   std::vector<Chunk> chunks_;
   std::vector<uint32_t> request_ends_;
