@@ -35,7 +35,7 @@ install(FILES "${PROJECT_BINARY_DIR}/kvstream-config.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/kvstream.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 
-set(programs kvstream_cli)
+set(programs kvstream_cli kvsim_cli)
 install(TARGETS ${programs} RUNTIME COMPONENT runtime)
 
 # Builds exactly what an installation needs.

@@ -19,6 +19,7 @@ LAYERS = {
     "engine": "base chunk cache route core io tier",
     "sim": "base chunk cache route core model trace",
     "cli": "base trace sim model route cache io chunk",
+    "kvsim": "base trace sim model route cache cli",
 }
 # Single headers of a module that is closed otherwise.
 EXTRA_HEADERS = {"sim": {"io/io_backend.h"}}
@@ -36,9 +37,9 @@ THIRD_PARTY = {
     "openssl": {"chunk"},
     "isa-l": {"chunk"},
     "isa-l.h": {"chunk"},
-    "CLI": {"cli"},
-    "toml++": {"cli"},
-    "nlohmann": {"cli"},
+    "CLI": {"cli", "kvsim"},
+    "toml++": {"cli", "kvsim"},
+    "nlohmann": {"cli", "kvsim"},
 }
 TESTS_ONLY = {"gtest", "gmock", "benchmark"}
 
