@@ -41,9 +41,12 @@ struct Request {
 };
 
 enum class ArrivalClock : uint8_t {
-  kNone,     ///< No times: closed loop; arrival_s is 0.
-  kTrace,    ///< Seconds from the start of the trace.
-  kSession,  ///< Seconds from the start of the session; may step back inside one (subagents).
+  kNone,   ///< No times: closed loop; arrival_s is 0.
+  kTrace,  ///< Seconds from the start of the trace.
+  /// A session's first turn comes at its arrival_s, each further one think_s after the answer to
+  /// the one before it. In files these are seconds from the start of the session, so all sessions
+  /// start at once, and times may step back inside one (subagents); ApplyArrivals sets starts.
+  kSession,
 };
 
 /// Requests in the order in which they are to be served, and the prefixes they share. Equal chunk
