@@ -28,10 +28,10 @@ struct StorageOptions {
 /// The chunks of one step that memory does not have (D_i), in the order of the batch.
 struct StepReads {
   /// Each once, prefix order within a request. Each must have a holder or be staged.
-  std::span<const StorageChunk> chunks;
+  std::span<const StorageChunk> chunks{};
   /// Where each request's chunks end in `chunks`, ascending; empty: one request. Only `serial`
   /// needs it.
-  std::span<const uint32_t> request_ends;
+  std::span<const uint32_t> request_ends{};
   /// Bytes of the batch that come from host memory: they share the link to the GPU.
   uint64_t host_bytes = 0;
 };
