@@ -18,7 +18,7 @@ struct LoggedTier {
 };
 
 struct LoggedChunk {
-  uint32_t id = 0;
+  uint32_t id = 0;  ///< Dense: numbered as they appear in the log.
   uint32_t position = 0;
   uint64_t bytes = 0;
   TierMask holders = 0;
@@ -42,13 +42,14 @@ struct StepLog {
   std::vector<std::string> tier_names;
   std::vector<std::string> policies;  ///< In order of appearance.
   std::vector<LoggedStep> steps;
-  uint32_t chunk_id_max = 0;
+  uint32_t chunk_count = 0;  ///< Distinct ids.
 };
 
-/// Reads a step log. Untrusted input: kInvalidArgument with file and line; kNotFound, kIo. Unknown
-/// fields are ignored. Blocks.
+/// Reads a step log, plain or gzip. Untrusted input: kInvalidArgument with file and line for what
+/// is no such log, lists tiers other than its first line, names a chunk twice in a step, or whose
+/// chunks do not add up to the demand; kNotFound, kIo. Unknown fields are ignored. Blocks.
 Result<StepLog> LoadStepLog(const std::string& path);
-/// The same for contents in memory.
+/// The same for contents in memory. Pure.
 Result<StepLog> ParseStepLog(std::string_view name, std::string contents);
 
 }  // namespace kvstream::sim

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +14,16 @@ namespace kvstream::sim {
 
 struct StepLogOptions {
   StorageOptions storage{};
-  /// Replays only this policy's lines; empty: those of the first policy in the log.
+  /// Replays this policy's lines; empty: those of the first policy in the log.
   std::string logged_policy{};
-  /// Tiers with their own bandwidth and latency, per rank, in the log's order. None: each step has
-  /// the bandwidths its tiers showed in the log (those of the step, or the last before it).
+  /// Other tiers than those of the log, as many, as one rank sees them. None: each step has the
+  /// bandwidths its tiers showed in the log; a tier that did not read (or write) has those of the
+  /// nearest step before that did, else after; one that never wrote writes as it reads.
   std::vector<TierModel> tiers{};
-  /// False: a step's chunks are where the log says. True: chunks are placed by the write policy
-  /// when they first appear, as if the step before had written them, and copied as it says; the
-  /// log's holders are ignored.
+  /// False: chunks are where the log says, and nothing is written. True: a chunk is placed by the
+  /// write policy before the step in which it first appears, and copied later as that says. Writes
+  /// end before the next step begins: their cost is in the logged bandwidths already. A prefix ends
+  /// where the positions in the log stop rising. Capacity and stage never limit.
   bool replay_writes = false;
   uint64_t seed = 1;
 };
@@ -37,17 +38,20 @@ struct StepLogResult {
 struct StepLogResults {
   std::vector<StepLogResult> steps;
   StorageTotals totals;
-  double retrieval_s = 0;  ///< Sum over steps.
-  double bound_s = 0;      ///< Sum over steps, for the copies that a full replication has.
+  double retrieval_s = 0;  ///< Sum over the steps.
+  double bound_s = 0;      ///< Sum over the steps, as if every tier held every chunk.
   double logged_retrieval_s = 0;
-  uint64_t hash = 0;           ///< Of every step's figures: same log, options and seed, same hash.
-  uint64_t assumed_steps = 0;  ///< Steps with a tier whose bandwidth comes from an earlier step.
+  uint64_t missed_chunks = 0;  ///< In the log without holder and stage; left out.
+  /// Steps in which a tier had no bandwidth of its own (see `tiers`).
+  uint64_t assumed_steps = 0;
+  uint64_t hash = 0;  ///< Of every step's figures: same log, options and seed, same hash.
 
+  /// Σ T_ret / Σ T̄ - 1; 0 without a bound.
   double gap() const { return bound_s > 0 ? retrieval_s / bound_s - 1 : 0; }
 };
 
-/// Replays the steps of a log one after the other: reads, forward pass, writes. kInvalidArgument:
-/// the log has no chunk lists, no such policy, or another number of tiers. kCorruption: a
+/// Replays the steps of a log one after the other. kInvalidArgument: the log has no such policy, no
+/// chunk lists, a tier without any bandwidth, or another number of tiers. kCorruption: a
 /// conservation check failed. Pure; any thread.
 Result<StepLogResults> RunStepLog(const StepLog& log, const StepLogOptions& options);
 
