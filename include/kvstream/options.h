@@ -114,6 +114,7 @@ enum class Verify : uint8_t {
   kOff,     ///< Only the footer's identity is compared. For measurements.
 };
 
+/// Durations must not be negative; more than ten years means never.
 struct EngineOptions {
   /// 1 to kTiersMax tiers, the fast one first. Any order works.
   std::vector<TierOptions> tiers{};

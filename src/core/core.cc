@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "base/assert.h"
 
@@ -122,6 +123,7 @@ void Core::Remove(NamespaceId ns, std::span<const ChunkKey> keys, TierMask tiers
     const uint32_t stage = shared_.index.entry(slot).stage;
     const bool all = (tiers & shared_.all_tiers()) == shared_.all_tiers();
     if (stage != 0 && all) stager_.Discard(stage, DropReason::kReplaced);
+    if (stage != 0 && !all) stager_.DiscardOn(stage, tiers);
     shared_.DropCopies(slot, tiers);
     shared_.index.Unpin(slot);
   }
@@ -363,10 +365,24 @@ bool Core::quiet() const {
          std::ranges::all_of(shared_.unlinks, no_unlinks);
 }
 
+bool Core::at_rest() const {
+  const auto tier_rests = [this](uint32_t tier) {
+    return !stager_.ready(tier) || !shared_.unlinks[tier].HasDue(shared_.now);
+  };
+  bool rests = idle() && reads_.quiet() && stager_.quiet();
+  for (uint32_t tier = 0; tier < shared_.options.tier_count(); ++tier) rests &= tier_rests(tier);
+  return rests;
+}
+
 bool Core::HasJob(JobId job) const {
   if (reads_.HasJob(job) || stager_.HasJob(job)) return true;
   const auto lookup = lookups_.find(job);
   return lookup != lookups_.end() && !lookup->second.done;
+}
+
+void Core::BeginClose(TimePoint now) {
+  Flush(now);
+  stager_.DropUnready(DropReason::kShutdown);
 }
 
 void Core::Close(TimePoint now) {
@@ -379,6 +395,10 @@ void Core::Close(TimePoint now) {
 std::vector<UnreleasedBuffer> Core::Unreleased() const {
   std::vector<UnreleasedBuffer> buffers = reads_.Unreleased();
   std::ranges::move(stager_.Unreleased(), std::back_inserter(buffers));
+  const auto key = [](const UnreleasedBuffer& b) { return std::tie(b.job, b.item, b.tier); };
+  std::ranges::sort(buffers, {}, key);
+  const auto repeated = std::ranges::unique(buffers, {}, key);
+  buffers.erase(repeated.begin(), repeated.end());
   return buffers;
 }
 

@@ -91,6 +91,8 @@ class Core {
   bool HasJob(JobId job) const;
   WakeMask TakeWake() { return std::exchange(shared_.wake, WakeMask{}); }
   std::vector<std::byte*> TakeFreedBlocks() { return stager_.TakeFreedBlocks(); }
+  /// Lets everything staged go that can go before the end.
+  void BeginClose(TimePoint now);
   /// Ends every job as far as the kernel allows. From now on reads miss, writes are dropped and
   /// nothing is removed.
   void Close(TimePoint now);
@@ -101,6 +103,9 @@ class Core {
   bool idle() const { return shared_.open_read_jobs == 0 && stager_.empty(); }
   /// Idle, nothing in flight and nothing to unlink: the tiers hold exactly what the index says.
   bool quiet() const;
+  /// Idle, nothing in flight, and no unlink that could go now: waiting longer would achieve
+  /// nothing.
+  bool at_rest() const;
   std::vector<UnreleasedBuffer> Unreleased() const;
 
   const ChunkIndex& index() const { return shared_.index; }

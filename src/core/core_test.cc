@@ -115,6 +115,31 @@ TEST_F(CoreTest, ForgetsWhatTheScanDidNotMeet) {
   EXPECT_EQ(core_->index().used_bytes(1), 0u);
 }
 
+TEST_F(CoreTest, IsAtRestWhenOnlyWhatCannotGoIsLeft) {
+  Remove(1);
+  ScanFinds(TestMeta(1, 1));  // to be unlinked on tier 1, which stays unready
+  Write(2, 1);
+  core_->BeginClose(now_);
+  EXPECT_FALSE(core_->at_rest());
+  for (WriteOp op; NextWrite(0, &op);) Finish(op, op.kind == WriteOp::Kind::kUnlink ? EIO : 0);
+  EXPECT_TRUE(core_->at_rest());
+  EXPECT_FALSE(core_->quiet());
+  EXPECT_EQ(LookUp(2).tiers, 1);
+}
+
+TEST_F(CoreTest, TakesAFileThatADiscoveryMeetsWhileItIsBeingPublishedForItsOwn) {
+  ScanIsOver();
+  Write(1, 1);
+  WriteOp publish;
+  while (NextWrite(0, &publish) && publish.kind != WriteOp::Kind::kPublish) Finish(publish);
+  ASSERT_EQ(publish.kind, WriteOp::Kind::kPublish);
+  const FoundChunk renamed{publish.meta, false};
+  core_->AddFound(0, {&renamed, 1}, now_);
+  Finish(publish);
+  EXPECT_EQ(core_->index().used_bytes(0), publish.meta->FileBytes());
+  EXPECT_EQ(LookUp(1).tiers & 1, 1);
+}
+
 TEST_F(CoreTest, EndsALeaseThatIsNotReleased) {
   Find(1, 1, 1);
   const ChunkKey key = TestKey(1);

@@ -116,6 +116,7 @@ void ReadScheduler::StartChunk(JobId id, Job& job, uint32_t item,
 void ReadScheduler::Cancel(JobId id, MissReason reason) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
+  router_.RemoveJob(id);  // all unread pieces at once
   const auto count = static_cast<uint32_t>(found->second.chunks.size());
   for (uint32_t item = 0; item < count; ++item) {
     if (!jobs_.contains(id)) return;

@@ -144,6 +144,25 @@ TEST_F(ReadSchedulerTest, WaitsForADirectReadBeyondItsDeadline) {
   EXPECT_TRUE(core_->Unreleased().empty());
 }
 
+TEST_F(ReadSchedulerTest, CancelsAJobWithPiecesReadPiecesInFlightAndPiecesUnread) {
+  Open(2, false);
+  Find(1, 16, 3);
+  const JobId job = Read(1, 16);
+  std::vector<ReadOp> in_flight(2);
+  ASSERT_TRUE(NextRead(0, &in_flight[0]));
+  Deliver(in_flight[0]);
+  ASSERT_TRUE(NextRead(0, &in_flight[0]));
+  ASSERT_TRUE(NextRead(1, &in_flight[1]));
+  core_->Cancel(job, now_);
+  ReadOp op;
+  EXPECT_FALSE(NextRead(0, &op));
+  Finish(in_flight[0], ReadOutcome::kFailed);
+  EXPECT_EQ(core_->HasJob(job), !in_flight[1].bounce);
+  Deliver(in_flight[1]);
+  EXPECT_FALSE(core_->HasJob(job));
+  EXPECT_EQ(core_->LastEvent(job)->kind, Event::Kind::kReadDone);
+}
+
 TEST_F(ReadSchedulerTest, CancelsAChunkWhoseCopyFromTheStageHasNotBegun) {
   Open(1, false);
   Write(1, 1);

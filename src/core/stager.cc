@@ -173,6 +173,16 @@ void Stager::Discard(uint32_t stage, DropReason reason) {
   SettleIfDone(stage);
 }
 
+void Stager::DiscardOn(uint32_t stage, TierMask tiers) {
+  for (uint32_t tier = 0; tier < tiers_.size(); ++tier) {
+    if ((tiers & shared_.Bit(tier)) == 0) continue;
+    Copy& copy = staged_.at(stage).copies[tier];
+    copy.unwanted = copy.state == CopyState::kClosing;
+    DropCopy(stage, tier, DropReason::kReplaced);
+  }
+  SettleIfDone(stage);
+}
+
 /// Gives up the tier's copy: at once if it has not begun, else as soon as nothing is in flight.
 void Stager::DropCopy(uint32_t stage, uint32_t tier, DropReason reason) {
   Copy& copy = staged_.at(stage).copies[tier];
@@ -250,6 +260,12 @@ uint64_t Stager::Flush() {
 
 void Stager::DropAll(DropReason reason) {
   for (uint32_t tier = 0; tier < tiers_.size(); ++tier) DropCopiesOf(tier, reason);
+}
+
+void Stager::DropUnready(DropReason reason) {
+  for (uint32_t tier = 0; tier < tiers_.size(); ++tier) {
+    if (!tiers_[tier].ready) DropCopiesOf(tier, reason);
+  }
 }
 
 void Stager::DropCopiesOf(uint32_t tier, DropReason reason) {

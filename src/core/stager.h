@@ -63,6 +63,8 @@ class Stager final : public StageLender {
 
   /// The chunk was removed or replaced: unreadable from now, its copies are abandoned.
   void Discard(uint32_t stage, DropReason reason);
+  /// The chunk was removed from these tiers: their copies are abandoned, the others go on.
+  void DiscardOn(uint32_t stage, TierMask tiers);
 
   void ReadsBegan();
   void ForwardBegan();
@@ -72,6 +74,8 @@ class Stager final : public StageLender {
   bool FlushDone(uint64_t flush) const { return orders_.empty() || OldestOrder() > flush; }
   /// Drops every copy that is not being published, for closing.
   void DropAll(DropReason reason);
+  /// Drops the copies of tiers that are not ready, which nothing but their scan could let go.
+  void DropUnready(DropReason reason);
 
   /// The tier's scan is done, or none was needed: writes may begin.
   void SetReady(uint32_t tier);
@@ -96,7 +100,8 @@ class Stager final : public StageLender {
     CopyState state = CopyState::kQueued;
     uint32_t next_block = 0;
     uint32_t in_flight = 0;
-    bool failed = false;  // abandon it once nothing is in flight
+    bool failed = false;    // abandon it once nothing is in flight
+    bool unwanted = false;  // removed while it was being published
     DropReason reason = DropReason::kIoError;
   };
   struct Staged {

@@ -258,7 +258,7 @@ void Stager::FinishClose(const InFlight& operation, WriteResult result, TimePoin
   std::erase(tiers_[operation.tier].active, operation.stage);
   const bool published = operation.kind == WriteOp::Kind::kPublish && result.ok;
   const uint64_t file_bytes = staged.meta->FileBytes();
-  if (published && !staged.discarded) {
+  if (published && !staged.discarded && !copy.unwanted) {
     copy.state = CopyState::kDone;
     shared_.index.AddCopy(staged.slot, operation.tier, ChunkIndex::CopyKind::kWritten);
     ++shared_.stats.tiers[operation.tier].written_chunks;

@@ -154,6 +154,32 @@ TEST_F(StagerTest, SettlesAReplacedChunkOnNoTier) {
   FAIL() << "the replaced chunk has not settled";
 }
 
+TEST_F(StagerTest, AbandonsTheCopyOnATierTheChunkIsRemovedFrom) {
+  options_.tiers.clear();
+  Open(2, false);
+  const ChunkKey key = TestKey(2);
+  for (const int writes_before : {0, 1, 2}) {  // queued, being written, being published
+    SCOPED_TRACE(writes_before);
+    Write(2, 1, /*replace=*/true);
+    std::vector<WriteOp> begun;
+    for (WriteOp op; NextWrite(1, &op);) {
+      if (op.kind != WriteOp::Kind::kUnlink) begun.push_back(op);
+      if (begun.size() == 2 || (begun.size() == 1 && writes_before < 2)) break;
+      Finish(op);
+    }
+    if (writes_before == 0) Finish(begun[0], EIO);
+    core_->Remove(0, {&key, 1}, /*tiers=*/2, now_);
+    if (writes_before > 0) Finish(begun.back());
+    RunWrites(1);
+    RunWrites(0);
+    LookupResult found;
+    core_->Lookup(0, {&key, 1}, {&found, 1});
+    EXPECT_EQ(found.tiers, 1);
+    EXPECT_EQ(core_->index().used_bytes(1), 0u);
+    EXPECT_TRUE(core_->quiet());
+  }
+}
+
 TEST_F(StagerTest, TriesToRemoveAFileAgain) {
   const ChunkKey key = TestKey(1);
   core_->Remove(0, {&key, 1}, 1, now_);

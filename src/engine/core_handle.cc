@@ -36,7 +36,7 @@ void CoreHandle::AfterCall(std::unique_lock<std::mutex>& lock) {
   for (std::byte* block : freed) stage_pool_.Give(block);
   const bool announce = core_.has_events() && !announced_;
   if (announce) announced_ = true;
-  const bool changed = core_.has_events() || !freed.empty() || core_.quiet() || core_.closed();
+  const bool changed = core_.has_events() || !freed.empty() || core_.at_rest() || core_.closed();
   lock.unlock();
   for (uint32_t tier = 0; tier < kTiersMax; ++tier) {
     if ((wake.read >> tier & 1) != 0 && wake_read_[tier]) wake_read_[tier]();

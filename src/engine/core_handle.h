@@ -23,7 +23,8 @@ class CoreHandle {
   CoreHandle(const core::CoreOptions& options, const base::Clock& clock, io::BlockPool& stage_pool,
              std::function<void()> announce);
 
-  /// How to wake a lane; set before the first Call. Must be callable from any thread, at any time.
+  /// How to wake a lane; set before the lanes' threads start. Must be callable from any thread, at
+  /// any time.
   void SetWakers(uint32_t tier, WakeFunction read, WakeFunction write);
   void SetMemoryWaker(WakeFunction memory);
 

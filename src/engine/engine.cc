@@ -68,11 +68,11 @@ std::vector<UnreleasedBuffer> Engine::Close(TimePoint deadline) {
   engine::EngineState& state = *impl_->state;
   engine::CoreHandle& core = state.core;
   state.stop_scans.request_stop();
-  core.Call([](core::Core& c, TimePoint now) { c.Flush(now); });
-  const auto quiet = [](core::Core& c) { return c.quiet(); };
-  core.WaitFor(Within(core.Now(), deadline, 0.6), quiet);
+  core.Call([](core::Core& c, TimePoint now) { c.BeginClose(now); });
+  const auto at_rest = [](core::Core& c) { return c.at_rest(); };
+  core.WaitFor(Within(core.Now(), deadline, 0.6), at_rest);
   core.Call([](core::Core& c, TimePoint now) { c.Close(now); });
-  core.WaitFor(Within(core.Now(), deadline, 0.4), quiet);
+  core.WaitFor(Within(core.Now(), deadline, 0.4), at_rest);
   impl_->WriteSnapshots(Within(core.Now(), deadline, 0.6));
   impl_->unreleased = core.Peek([](const core::Core& c, TimePoint) { return c.Unreleased(); });
   const size_t stuck = engine::StopThreads(impl_->state, deadline);
@@ -144,7 +144,7 @@ Result<NamespaceId> Engine::OpenNamespace(const Identity& identity, TimePoint de
   const std::lock_guard lock(outcomes->mutex);
   if (outcomes->made == 0 && !outcomes->errors.empty()) return outcomes->errors.front().Clone();
   if (outcomes->made == 0) return Error(ErrorCode::kTimeout, "no tier answered in time");
-  const auto id = impl_->state->namespaces.IdOf(chunk::Fingerprint::Of(identity));
+  const auto id = impl_->state->namespaces.Open(identity);
   if (!id) return Error(ErrorCode::kNoSpace, "this engine has 65,536 namespaces already");
   return *id;
 }

@@ -19,6 +19,8 @@ namespace {
 /// Requests a lane may have in flight: the largest window in pieces of one block.
 constexpr uint32_t kBackendDepth = 128;
 constexpr uint64_t kBounceBlocksMin = 8;
+/// Longer durations mean never; without a limit, adding one to a time could overflow.
+constexpr std::chrono::nanoseconds kDurationMax = std::chrono::hours(10 * 365 * 24);
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -41,7 +43,20 @@ Status CheckTier(const TierOptions& tier) {
   return {};
 }
 
+Status CheckDurations(const EngineOptions& options) {
+  const std::pair<const char*, std::chrono::nanoseconds> durations[] = {
+      {"write.age_max", options.write.age_max},
+      {"write.idle_delay", options.write.idle_delay},
+      {"lease_ttl", options.lease_ttl},
+      {"hang_after", options.hang_after}};
+  for (const auto& [name, duration] : durations) {
+    if (duration.count() < 0) return Invalid(fmt::format("{} must not be negative", name));
+  }
+  return {};
+}
+
 Status CheckOptions(const EngineOptions& options) {
+  KVS_TRY(CheckDurations(options));
   if (options.tiers.empty() || options.tiers.size() > kTiersMax) {
     return Invalid(
         fmt::format("1 to {} tiers are needed, {} given", kTiersMax, options.tiers.size()));
@@ -200,8 +215,10 @@ core::CoreOptions ToCoreOptions(const EngineOptions& options) {
   }
   core.routing = options.routing;
   core.write = options.write;
-  core.lease_ttl = options.lease_ttl;
-  core.hang_after = options.hang_after;
+  core.write.age_max = std::min(options.write.age_max, kDurationMax);
+  core.write.idle_delay = std::min(options.write.idle_delay, kDurationMax);
+  core.lease_ttl = std::min(options.lease_ttl, kDurationMax);
+  core.hang_after = std::min(options.hang_after, kDurationMax);
   core.bounce_blocks = options.bounce_bytes / chunk::kBlockBytes;
   core.seed = RandomSeed();
   return core;

@@ -18,14 +18,18 @@ std::vector<std::span<const std::byte>> BlockOf(const core::MemoryOp& op, uint32
 
 TimePoint MemoryLane::RunOnce() {
   core::MemoryOp op;
-  while (core_.Call([&](core::Core& core, TimePoint) { return core.NextMemoryOp(&op); })) {
+  const bool found =
+      core_.Call([&](core::Core& core, TimePoint) { return core.NextMemoryOp(&op); });
+  if (found) {
     const bool intact = Run(op);
     core_.Call([&](core::Core& core, TimePoint now) { core.FinishMemoryOp(op, intact, now); });
   }
-  return core_.Call([](core::Core& core, TimePoint now) {
+  // After each operation: deadlines wait for one chunk's copy, never for a queue of them.
+  const TimePoint next = core_.Call([](core::Core& core, TimePoint now) {
     core.Tick(now);
     return core.NextTick(now);
   });
+  return found ? TimePoint::min() : next;
 }
 
 bool MemoryLane::Run(const core::MemoryOp& op) const {

@@ -18,6 +18,20 @@ std::optional<NamespaceId> NamespaceTable::IdOf(const chunk::Fingerprint& finger
   return static_cast<NamespaceId>(found - fingerprints_.begin());
 }
 
+std::optional<NamespaceId> NamespaceTable::Open(const Identity& identity) {
+  const auto id = IdOf(chunk::Fingerprint::Of(identity));
+  if (!id) return id;
+  const std::lock_guard lock(mutex_);
+  identities_.emplace(*id, identity);
+  return id;
+}
+
+std::optional<Identity> NamespaceTable::IdentityOf(NamespaceId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = identities_.find(id);
+  return found == identities_.end() ? std::nullopt : std::optional(found->second);
+}
+
 chunk::Fingerprint NamespaceTable::FingerprintOf(NamespaceId id) const {
   const std::lock_guard lock(mutex_);
   KVS_ASSERT(id < fingerprints_.size());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -10,12 +11,17 @@
 
 namespace kvstream::engine {
 
-/// Namespace ids of this engine and the fingerprints they stand for. Ids are dense and never
-/// reused. Any thread.
+/// Namespace ids of this engine, the fingerprints they stand for, and the identities as far as the
+/// host has named them: a scan meets namespaces that only others have opened. Ids are dense and
+/// never reused. Any thread.
 class NamespaceTable {
  public:
   /// The id of the fingerprint, a new one the first time; empty when all 65,536 are taken.
   std::optional<NamespaceId> IdOf(const chunk::Fingerprint& fingerprint);
+  /// As above, for a namespace that the host opens.
+  std::optional<NamespaceId> Open(const Identity& identity);
+  /// Empty for a namespace that the host has not opened.
+  std::optional<Identity> IdentityOf(NamespaceId id) const;
   /// Requires an id that IdOf returned.
   chunk::Fingerprint FingerprintOf(NamespaceId id) const;
   bool Contains(NamespaceId id) const;
@@ -24,6 +30,7 @@ class NamespaceTable {
  private:
   mutable std::mutex mutex_;
   std::deque<chunk::Fingerprint> fingerprints_;
+  std::map<NamespaceId, Identity> identities_;
 };
 
 }  // namespace kvstream::engine

@@ -35,8 +35,6 @@ class TransferQueue {
   /// Waits as IoBackend::Reap does; appends the transfers that have ended.
   void Reap(std::chrono::nanoseconds timeout, std::vector<Transfer*>* ended);
 
-  bool idle() const { return waiting_.empty() && backend_.in_flight() == 0; }
-
  private:
   void Pump();
 

@@ -30,11 +30,11 @@ void WriteLane::Close() {
     takes_tasks_ = false;
   }
   RunTasks();  // somebody waits for what was posted last
-  for (auto& [copy, file] : copies_) {
-    if (file.temp.fd >= 0) context_.files.Close(file.temp.fd);
-    context_.directory.DiscardTemp(file.temp.path);  // what stays goes at the next scan
+  for (auto& [copy, temp] : temps_) {
+    if (temp.fd >= 0) context_.files.Close(temp.fd);
+    context_.directory.DiscardTemp(temp.path);  // what stays goes at the next scan
   }
-  copies_.clear();
+  temps_.clear();
   backend_.Close();
 }
 
@@ -69,13 +69,6 @@ size_t WriteLane::RunOnce(std::chrono::nanoseconds timeout) {
 }
 
 bool WriteLane::StartNext() {
-  if (!deferred_.empty()) {
-    if (!Gather(deferred_.front().get())) return false;
-    std::unique_ptr<Operation> operation = std::move(deferred_.front());
-    deferred_.pop_front();
-    StartBlocks(std::move(operation));
-    return true;
-  }
   auto operation = std::make_unique<Operation>();
   const bool found = context_.core.Call([&](core::Core& core, TimePoint now) {
     return core.NextWrite(context_.tier, now, &operation->op);
@@ -88,7 +81,7 @@ void WriteLane::Start(std::unique_ptr<Operation> operation) {
   const core::WriteOp& op = operation->op;
   switch (op.kind) {
     case core::WriteOp::Kind::kBlocks:
-      if (!Gather(operation.get())) return deferred_.push_back(std::move(operation));
+      Gather(operation.get());
       return StartBlocks(std::move(operation));
     case core::WriteOp::Kind::kPublish:
       return StartPublish(std::move(operation));
@@ -104,8 +97,8 @@ void WriteLane::Start(std::unique_ptr<Operation> operation) {
   }
 }
 
-/// Finds the bytes to write. False if engine memory is needed and used up: later.
-bool WriteLane::Gather(Operation* operation) {
+/// Finds the bytes to write; what O_DIRECT would refuse is copied to engine memory.
+void WriteLane::Gather(Operation* operation) {
   const core::WriteOp& op = operation->op;
   operation->memory.clear();
   if (op.blocks != nullptr) {
@@ -113,7 +106,7 @@ bool WriteLane::Gather(Operation* operation) {
       const uint32_t block = op.first_block + index;
       operation->memory.emplace_back((*op.blocks)[block], PaddedBytes(op.meta->BlockBytes(block)));
     }
-    return true;
+    return;
   }
   const uint64_t bytes = op.meta->RangeBytes(op.first_block, op.block_count);
   const auto parts = PayloadRange<const std::byte>(
@@ -123,14 +116,10 @@ bool WriteLane::Gather(Operation* operation) {
       // An iovec has no const; a write does not change what it points at.
       operation->memory.emplace_back(const_cast<std::byte*>(part.data()), part.size());
     }
-    return true;
-  }
-  while (operation->blocks.size() < op.block_count) {
-    std::byte* block = context_.blocks.TryTake();
-    if (block == nullptr) return false;
-    operation->blocks.push_back(block);
+    return;
   }
   for (uint32_t index = 0; index < op.block_count; ++index) {
+    operation->blocks.push_back(TakeBlock());
     operation->memory.emplace_back(operation->blocks[index],
                                    op.meta->BlockBytes(op.first_block + index));
   }
@@ -139,18 +128,36 @@ bool WriteLane::Gather(Operation* operation) {
   const uint64_t padded = PaddedBytes(tail.size());
   std::memset(tail.data() + tail.size(), 0, padded - tail.size());
   tail = {tail.data(), padded};
-  return true;
+}
+
+/// The pool is larger than the window of writes and the footers beside it, so there always is one.
+std::byte* WriteLane::TakeBlock() {
+  std::byte* block = context_.blocks.TryTake();
+  KVS_ASSERT(block != nullptr);
+  return block;
 }
 
 Result<int> WriteLane::FileOf(const core::WriteOp& op) {
-  const auto found = copies_.find(op.copy);
-  if (found != copies_.end()) return found->second.temp.fd;
-  KVS_TRY_ASSIGN(tier::TempFile temp, context_.directory.CreateTemp(
-                                          context_.namespaces.FingerprintOf(op.meta->ns),
-                                          op.meta->key, context_.direct, op.meta->FileBytes()));
+  const auto found = temps_.find(op.copy);
+  if (found != temps_.end()) return found->second.fd;
+  KVS_TRY_ASSIGN(tier::TempFile temp, CreateTemp(op));
   const int fd = temp.fd;
-  copies_.emplace(op.copy, CopyFile{std::move(temp), op.meta});
+  temps_.emplace(op.copy, std::move(temp));
   return fd;
+}
+
+Result<tier::TempFile> WriteLane::CreateTemp(const core::WriteOp& op) {
+  const auto create = [&] {
+    return context_.directory.CreateTemp(context_.namespaces.FingerprintOf(op.meta->ns),
+                                         op.meta->key, context_.direct, op.meta->FileBytes());
+  };
+  Result<tier::TempFile> temp = create();
+  if (temp || temp.error().errno_value() != ENOENT) return temp;
+  // The tier could not make the namespace when it was opened, or somebody has removed it since.
+  const std::optional<Identity> identity = context_.namespaces.IdentityOf(op.meta->ns);
+  if (!identity) return temp;
+  KVS_TRY(context_.directory.CreateNamespace(*identity));
+  return create();
 }
 
 void WriteLane::StartBlocks(std::unique_ptr<Operation> owned) {
@@ -173,23 +180,18 @@ void WriteLane::StartBlocks(std::unique_ptr<Operation> owned) {
 
 void WriteLane::StartPublish(std::unique_ptr<Operation> owned) {
   Operation* operation = owned.get();
-  std::byte* block = context_.blocks.TryTake();
-  if (block == nullptr) {
-    // Cannot happen while the pool is larger than the window of writes; the copy is lost, not the
-    // lane.
-    return Finish(operation->op.id, {false, ENOMEM, Abandon(operation->op).temp_left});
-  }
+  std::byte* block = TakeBlock();
   active_.emplace(operation, std::move(owned));
   operation->blocks.push_back(block);
   const core::WriteOp& op = operation->op;
-  const auto found = copies_.find(op.copy);
-  KVS_ASSERT(found != copies_.end());  // a copy has at least one block
+  const auto found = temps_.find(op.copy);
+  KVS_ASSERT(found != temps_.end());  // a copy has at least one block
   chunk::EncodeFooter(*op.meta, context_.namespaces.FingerprintOf(op.meta->ns),
                       context_.directory.owner(),
                       std::span<std::byte, chunk::kFooterBytes>(block, chunk::kFooterBytes));
   operation->memory.emplace_back(block, chunk::kFooterBytes);
   operation->transfer.owner = operation;
-  operation->transfer.Prepare(io::IoRequest::Kind::kWrite, found->second.temp.fd,
+  operation->transfer.Prepare(io::IoRequest::Kind::kWrite, found->second.fd,
                               op.meta->FooterOffset(), operation->memory,
                               context_.request_bytes_max());
   transfers_.Start(operation->transfer);
@@ -211,7 +213,7 @@ void WriteLane::End(Operation* operation) {
 }
 
 core::WriteResult WriteLane::Publish(const core::WriteOp& op) {
-  tier::TempFile& temp = copies_.at(op.copy).temp;
+  tier::TempFile& temp = temps_.at(op.copy);
   const int closed = context_.files.Close(std::exchange(temp.fd, -1));
   const int published =
       closed < 0 ? closed
@@ -219,7 +221,7 @@ core::WriteResult WriteLane::Publish(const core::WriteOp& op) {
                        temp.path, context_.namespaces.FingerprintOf(op.meta->ns), op.meta->key);
   core::WriteResult result = ResultOf(published);
   if (result.ok) {
-    copies_.erase(op.copy);
+    temps_.erase(op.copy);
   } else {
     result.temp_left = RemoveTemp(op.copy) < 0;
   }
@@ -236,13 +238,13 @@ core::WriteResult WriteLane::Abandon(const core::WriteOp& op) {
 /// Removes the copy's temporary file. 0, or a negative errno: then its name is kept for another
 /// try.
 int WriteLane::RemoveTemp(uint64_t copy) {
-  const auto found = copies_.find(copy);
-  if (found == copies_.end()) return 0;  // it could not be created
-  tier::TempFile& temp = found->second.temp;
+  const auto found = temps_.find(copy);
+  if (found == temps_.end()) return 0;  // it could not be created
+  tier::TempFile& temp = found->second;
   if (temp.fd >= 0) context_.files.Close(std::exchange(temp.fd, -1));
   const int removed = context_.directory.DiscardTemp(temp.path);
   if (removed < 0 && removed != -ENOENT) return removed;
-  copies_.erase(found);
+  temps_.erase(found);
   return 0;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,15 +28,9 @@ class WriteLane {
   /// Runs `task` on the lane before its next operation. False, and it never runs, after Close. Any
   /// thread.
   [[nodiscard]] bool Post(std::function<void()> task);
-  bool idle() const { return active_.empty() && deferred_.empty(); }
-  const char* backend_name() const { return backend_.name(); }
+  bool idle() const { return active_.empty(); }
 
  private:
-  /// The temporary file of a copy that is being written.
-  struct CopyFile {
-    tier::TempFile temp;
-    chunk::MetaRef meta;
-  };
   struct Operation {
     core::WriteOp op;
     Transfer transfer;
@@ -48,7 +41,8 @@ class WriteLane {
   void RunTasks();
   bool StartNext();
   void Start(std::unique_ptr<Operation> operation);
-  bool Gather(Operation* operation);
+  void Gather(Operation* operation);
+  std::byte* TakeBlock();
   void StartBlocks(std::unique_ptr<Operation> operation);
   void StartPublish(std::unique_ptr<Operation> operation);
   core::WriteResult Abandon(const core::WriteOp& op);
@@ -56,6 +50,7 @@ class WriteLane {
   core::WriteResult Unlink(const core::WriteOp& op);
   core::WriteResult Publish(const core::WriteOp& op);
   Result<int> FileOf(const core::WriteOp& op);
+  Result<tier::TempFile> CreateTemp(const core::WriteOp& op);
   void End(Operation* operation);
   void Finish(core::OpId id, core::WriteResult result);
   void Release(Operation* operation);
@@ -63,9 +58,8 @@ class WriteLane {
   const LaneContext context_;
   LaneBackend backend_;
   TransferQueue transfers_;
-  std::unordered_map<uint64_t, CopyFile> copies_;
+  std::unordered_map<uint64_t, tier::TempFile> temps_;  // by copy
   std::unordered_map<Operation*, std::unique_ptr<Operation>> active_;
-  std::deque<std::unique_ptr<Operation>> deferred_;  // wait for blocks
   std::vector<Transfer*> ended_;
   size_t finished_ = 0;
 

@@ -233,6 +233,18 @@ TEST_F(EngineTest, AScanFindsEverythingWhenThereIsNoSnapshot) {
   for (uint64_t i = 0; i < 8; ++i) EXPECT_EQ(Get(i, kMiB + i), MissReason::kNone);
 }
 
+TEST_F(EngineTest, ANamespaceThatATierHasLostIsMadeAgain) {
+  Open();
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path() / "slow")) {
+    if (entry.path().filename() != ".kvstream") std::filesystem::remove_all(entry.path());
+  }
+  Put(1, kMiB);
+  Flush();
+  EXPECT_EQ(Find(1).tiers, 0b11);
+  Reopen();
+  EXPECT_EQ(Find(1).tiers, 0b11);
+}
+
 TEST_F(EngineTest, ACorruptCopyIsReadFromTheOtherTierAndDropped) {
   Open();
   Put(1, 4 * kMiB);
@@ -424,8 +436,22 @@ TEST_F(EngineTest, OpenRefusesBadOptionsWithAMessage) {
   engine = Engine::Open(options_);
   ASSERT_FALSE(engine.has_value());
   EXPECT_EQ(engine.error().code(), ErrorCode::kNotFound);
+  EngineOptions negative = options_;
+  negative.hang_after = std::chrono::seconds(-1);
+  engine = Engine::Open(negative);
+  ASSERT_FALSE(engine.has_value());
+  EXPECT_NE(engine.error().ToString().find("hang_after"), std::string::npos);
   options_.tiers.clear();
   EXPECT_FALSE(Engine::Open(options_).has_value());
+}
+
+TEST_F(EngineTest, TheLongestDurationsMeanNever) {
+  options_.write.age_max = options_.write.idle_delay = std::chrono::nanoseconds::max();
+  options_.lease_ttl = options_.hang_after = std::chrono::nanoseconds::max();
+  Open();
+  Put(1, kMiB);
+  Flush();
+  EXPECT_EQ(Get(1, kMiB), MissReason::kNone);
 }
 
 TEST_F(EngineTest, ASecondEngineWithTheSameOwnerIsToldWhoHoldsIt) {
