@@ -53,6 +53,14 @@ uint64_t ModelPreset::RankKvBytesPerToken(uint32_t ranks) const {
   return kv_bytes_per_token / std::min(ranks, kv_heads);
 }
 
+uint64_t KvMemoryBytes(const GpuPreset& gpu, const ModelPreset& model, uint32_t ranks) {
+  constexpr double kUsable = 0.9;
+  constexpr double kWeightBytes = 2;
+  const double weights = kWeightBytes * model.parameters / ranks;
+  const double left = kUsable * static_cast<double>(gpu.memory_bytes) - weights;
+  return left > 0 ? static_cast<uint64_t>(left) : 0;
+}
+
 Result<ModelPreset> FindModel(std::string_view name) {
   return Find(std::span<const ModelPreset>(kModels), "model", name);
 }

@@ -28,6 +28,10 @@ struct GpuPreset {
   uint64_t memory_bytes = 0;
 };
 
+/// GPU memory of one rank that is left for KV: 90 % of it, as serving engines take by default, less
+/// the weights. 0 if they do not fit.
+uint64_t KvMemoryBytes(const GpuPreset& gpu, const ModelPreset& model, uint32_t ranks);
+
 /// 14B, 32B, 70B, 110B: the models of the paper (arXiv:2610.31827, Table 3). kInvalidArgument names
 /// them.
 Result<ModelPreset> FindModel(std::string_view name);

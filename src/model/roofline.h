@@ -16,8 +16,8 @@ struct ForwardWork {
 /// What of the makers' figures a serving engine gets. The only fitted constants of the serving
 /// model; docs/model.md says on what and shows the residuals.
 struct Efficiency {
-  double compute = 0.5;
-  double memory = 0.8;
+  double compute = 0.6;
+  double memory = 0.9;
   double step_overhead_s = 0;  ///< Scheduling and launching, each step.
 };
 

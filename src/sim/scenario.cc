@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -94,6 +95,21 @@ Status CheckTiers(const Scenario& scenario) {
 }
 
 }  // namespace
+
+TurnRule TurnRuleOf(const trace::RequestTrace& trace) {
+  std::vector<uint64_t> answered_tokens(trace.session_count);
+  uint64_t later_turns = 0;
+  uint64_t continued = 0;
+  for (const trace::Request& request : trace.requests) {
+    uint64_t& before = answered_tokens[request.session];
+    if (request.turn > 0) {
+      ++later_turns;
+      if (request.input_tokens >= before) ++continued;
+    }
+    before = uint64_t{request.input_tokens} + request.output_tokens;
+  }
+  return 2 * continued >= later_turns ? TurnRule::kAfterAnswer : TurnRule::kIndependent;
+}
 
 Status Validate(const Scenario& scenario) {
   if (scenario.trace == nullptr) return Invalid("the scenario has no trace");

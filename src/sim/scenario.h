@@ -37,6 +37,9 @@ struct WarmupOptions {
 
 /// How turns of one session wait for each other.
 enum class TurnRule : uint8_t {
+  /// kAfterAnswer where most later turns are long enough to contain prompt and answer of the one
+  /// before, else kIndependent.
+  kFromPrompts,
   /// A turn that arrives before the previous answer is finished is held until then.
   kAfterAnswer,
   /// Requests of a session do not build on each other's answers: questions about one document.
@@ -47,7 +50,7 @@ enum class TurnRule : uint8_t {
 struct Scenario {
   /// Not owned; many runs may share it.
   const trace::RequestTrace* trace = nullptr;
-  TurnRule turns = TurnRule::kAfterAnswer;
+  TurnRule turns = TurnRule::kFromPrompts;
 
   model::ModelPreset model;
   model::GpuPreset gpu;
@@ -72,6 +75,9 @@ struct Scenario {
 };
 
 inline constexpr uint32_t kNodesMax = 64;
+
+/// What kFromPrompts means for this trace.
+TurnRule TurnRuleOf(const trace::RequestTrace& trace);
 
 /// kInvalidArgument, naming the field and what is accepted.
 Status Validate(const Scenario& scenario);

@@ -71,7 +71,9 @@ class Simulation final : public RequestSink {
 Simulation::Simulation(const Scenario& scenario)
     : scenario_(scenario),
       roofline_(scenario.model, scenario.gpu, scenario.ranks, scenario.efficiency),
-      gate_(*scenario.trace, scenario.turns, queue_, *this),
+      gate_(*scenario.trace,
+            scenario.turns == TurnRule::kFromPrompts ? TurnRuleOf(*scenario.trace) : scenario.turns,
+            queue_, *this),
       decoded_(*scenario.trace) {
   results_.requests.resize(scenario.trace->requests.size());
   if (!scenario.tiers.empty()) {

@@ -28,7 +28,9 @@ TurnGate::TurnGate(const trace::RequestTrace& trace, TurnRule rule, EventQueue& 
       answered_(trace.session_count),
       next_turn_(NextTurns(trace)),
       waits_(trace.requests.size()),
-      arrival_(EventKind::kArrival, kCalls<&TurnGate::OnArrival>, this) {}
+      arrival_(EventKind::kArrival, kCalls<&TurnGate::OnArrival>, this) {
+  KVS_ASSERT(rule != TurnRule::kFromPrompts);
+}
 
 void TurnGate::Start() {
   if (trace_.clock == ArrivalClock::kSession) {

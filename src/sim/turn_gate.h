@@ -26,7 +26,7 @@ class RequestSink {
 /// Requests are never reordered otherwise. Not thread-safe.
 class TurnGate {
  public:
-  /// The arguments outlive the gate.
+  /// The arguments outlive the gate; `rule` is not kFromPrompts.
   TurnGate(const trace::RequestTrace& trace, TurnRule rule, EventQueue& queue, RequestSink& sink);
 
   void Start();
