@@ -44,6 +44,7 @@ class NodeStorage::Impl {
         pool_(options, ports_, queue, &OnPoolDone, this),
         stage_(options.write, ports_, tiers_, queue),
         bandwidths_(ports_.size()),
+        mean_bandwidths_(ports_.size()),
         bytes_by_holders_(size_t{1} << ports_.size()) {
     stage_.SetAccepted(&OnStageAccepted, this);
   }
@@ -59,6 +60,11 @@ class NodeStorage::Impl {
   bool idle() const { return !pool_.open() && pool_.in_flight() == 0 && stage_.empty(); }
 
  private:
+  struct MeanBandwidth {
+    double value = 0;
+    uint64_t steps = 0;
+  };
+
   static void OnPoolDone(void* context) { static_cast<Impl*>(context)->OnStepRead(); }
   static void OnStageAccepted(void* context) {
     static_cast<Impl*>(context)->listener_.OnWriteAccepted();
@@ -83,6 +89,7 @@ class NodeStorage::Impl {
   uint64_t host_bytes_ = 0;
   TimePoint submitted_{};
   std::vector<double> bandwidths_;  // last shown
+  std::vector<MeanBandwidth> mean_bandwidths_;
   std::vector<uint64_t> bytes_by_holders_;
   StorageTotals totals_;
   StorageTotals reported_;  // totals_ when the last step ended
@@ -186,7 +193,12 @@ void NodeStorage::Impl::CopyAfterRead(const StepStorage& step) {
   if (!on_reuse && write.replication != Replication::kWhenSlow) return;
   uint32_t slow = 0;
   for (size_t tier = 0; tier < ports_.size(); ++tier) {
-    if (step.tiers[tier].read_busy_s > write.slow_factor * step.bound_s) slow |= 1u << tier;
+    if ((step.bandwidths_assumed >> tier & 1) != 0) continue;
+    MeanBandwidth& mean = mean_bandwidths_[tier];
+    const double bandwidth = step.bandwidths[tier];
+    if (mean.steps > 0 && write.slow_factor * bandwidth < mean.value) slow |= 1u << tier;
+    ++mean.steps;
+    mean.value += (bandwidth - mean.value) / static_cast<double>(mean.steps);
   }
   const std::span<const uint8_t> delivered_by = pool_.delivered_by();
   for (size_t i = 0; i < chunks_.size(); ++i) {

@@ -140,6 +140,7 @@ class StepLogRun final : public StorageListener {
   Status RunNext();
   Status CheckTime() const;
   void Record(const LoggedStep& logged);
+  void CountWrites();
 
   StepLogOptions options_;
   EventQueue queue_;
@@ -152,6 +153,7 @@ class StepLogRun final : public StorageListener {
   std::vector<uint32_t> request_ends_;
   std::vector<StorageChunk> fresh_;
   uint64_t staged_bytes_ = 0;
+  uint64_t logged_new_bytes_ = 0;
   StepStorage step_;
   bool answered_ = false;
   StepLogResults results_;
@@ -257,6 +259,7 @@ void StepLogRun::Record(const LoggedStep& logged) {
                             .storage = step_,
                             .forward_s = logged.forward_s,
                             .logged_retrieval_s = logged.retrieval_s});
+  logged_new_bytes_ += logged.new_bytes;
   results_.retrieval_s += step_.retrieval_s;
   results_.bound_s += step_.bound_s;
   results_.logged_retrieval_s += logged.retrieval_s;
@@ -269,10 +272,26 @@ void StepLogRun::Record(const LoggedStep& logged) {
   }
 }
 
+void StepLogRun::CountWrites() {
+  const StorageTotals& totals = results_.totals;
+  const uint64_t unread = logged_new_bytes_ - std::min(logged_new_bytes_, totals.new_bytes);
+  results_.unread_new_bytes = unread;
+  double copies = 1;
+  const auto others = static_cast<double>(tiers_.size() - 1);
+  const WriteOptions& write = options_.storage.write;
+  if (write.replication == Replication::kFull) copies += others;
+  if (write.replication == Replication::kFraction) copies += write.fraction * others;
+  const double read = static_cast<double>(totals.new_bytes);
+  const double all = read + static_cast<double>(unread);
+  const double written = read * totals.write_amplification() + static_cast<double>(unread) * copies;
+  results_.write_amplification = all > 0 ? written / all : 0;
+}
+
 Result<StepLogResults> StepLogRun::Finish() {
   KVS_TRY(Drain());
   KVS_TRY(storage_.CheckConservation());
   results_.totals = storage_.totals();
+  if (options_.replay_writes) CountWrites();
   results_.hash = hash_.value();
   return std::move(results_);
 }

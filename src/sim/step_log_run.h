@@ -46,6 +46,12 @@ struct StepLogResults {
   uint64_t assumed_steps = 0;
   uint64_t hash = 0;  ///< Of every step's figures: same log, options and seed, same hash.
 
+  /// replay_writes: bytes that the log wrote and no replayed step read; they count with the copies
+  /// that the policy gives a new chunk.
+  uint64_t unread_new_bytes = 0;
+  double write_amplification =
+      0;  ///< Bytes written over new bytes, unread ones included; 0 without.
+
   /// Σ T_ret / Σ T̄ - 1; 0 without a bound.
   double gap() const { return bound_s > 0 ? retrieval_s / bound_s - 1 : 0; }
 };

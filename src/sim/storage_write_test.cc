@@ -139,7 +139,7 @@ TEST(StorageWriteTest, ASecondCopyIsWrittenWhenAChunkIsReadForTheFirstTime) {
   }
 }
 
-TEST(StorageWriteTest, OnlyAStepThatATierHeldUpMakesReplicateWhenSlowCopy) {
+TEST(StorageWriteTest, ReplicateWhenSlowCopiesWhatItReadFromATierThatTurnedSlow) {
   StorageOptions options = With(Replication::kWhenSlow);
   options.write.shares = {3, 1};
   std::vector<TierModel> tiers = TwoTiers(3, 1);

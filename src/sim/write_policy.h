@@ -13,7 +13,7 @@ namespace kvstream::sim {
 enum class Replication : uint8_t {
   kFull,      ///< Every tier (M3).
   kNone,      ///< One tier, by the placement.
-  kWhenSlow,  ///< One; the others once its tier was the slow one of a step that read the chunk.
+  kWhenSlow,  ///< One; the others once the chunk was read from a tier that had turned slow.
   kFraction,  ///< One; of `fraction` of each prefix every tier.
   kOnReuse,   ///< One; the others when it is read from storage for the first time.
 };
@@ -44,9 +44,9 @@ struct WriteOptions {
   std::vector<double> shares{};
   double fraction = 0.4;  ///< kFraction; rounded up to whole chunks per prefix.
   PrefixPart part = PrefixPart::kMiddle;
-  /// kWhenSlow: a tier is slow in a step in which it was still reading at this many times the
-  /// bound.
-  double slow_factor = 1.1;
+  /// kWhenSlow: a tier is slow in a step in which it delivered less than 1 / this of its mean
+  /// bandwidth over the steps before; at least 1.
+  double slow_factor = 1.25;
   WriteTiming timing = WriteTiming::kDeferred;
   /// kWait: the step waits for room (T_wr). kDrop: chunks that do not fit are not stored.
   StageFull full = StageFull::kWait;
