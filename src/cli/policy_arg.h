@@ -22,6 +22,10 @@ inline constexpr std::string_view kPolicyHelp =
     "one pool), single[:TIER], static[:SHARE:SHARE...] (by position), hash[:SHARE:SHARE...], "
     "roundrobin";
 
+/// How one policy routes reads. kInvalidArgument says why not, and nothing else.
+Result<RoutingOptions> ParseRouting(std::string_view text, std::span<const TierOptions> tiers,
+                                    PoolOrder order = PoolOrder::kJob);
+
 /// Reads one policy. `order` is what plain "kvstream" gets; tiers are named by name or number.
 /// kInvalidArgument names the text and what is accepted.
 Result<PolicyArg> ParsePolicy(std::string_view text, std::span<const TierOptions> tiers,

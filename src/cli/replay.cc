@@ -123,7 +123,7 @@ Result<ExitCode> Finish(const ReplayOptions& options, const trace::RequestTrace&
 }
 
 Result<ExitCode> Replay(const ReplayOptions& options, const trace::RequestTrace& trace,
-                        StepLog* log) {
+                        LineFile* log) {
   std::FILE* out = options.json_path == "-" ? stderr : stdout;
   PrintTrace(out, options, trace);
   KVS_TRY_ASSIGN(Session session, Session::Open(options.engine, ReplayIdentity(options)));
@@ -156,11 +156,11 @@ Result<ExitCode> Replay(const ReplayOptions& options, const trace::RequestTrace&
 int RunReplay(const ReplayOptions& options) {
   auto trace = LoadChecked(options);
   if (!trace) return Complain(trace.error(), kExitBadInput);
-  std::unique_ptr<StepLog> log;
+  std::unique_ptr<LineFile> log;
   if (!options.step_log_path.empty()) {
-    auto created = StepLog::Create(options.step_log_path);
+    auto created = LineFile::Create(options.step_log_path);
     if (!created) return Complain(created.error(), kExitBadInput);
-    log = std::make_unique<StepLog>(std::move(*created));
+    log = std::make_unique<LineFile>(std::move(*created));
   }
   const auto code = Replay(options, *trace, log.get());
   return code ? *code : Complain(code.error(), ExitCodeFor(code.error()));

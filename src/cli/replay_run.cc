@@ -69,7 +69,7 @@ Identity ReplayIdentity(const ReplayOptions& options) {
 }
 
 ReplayRun::ReplayRun(const ReplayOptions& options, const trace::RequestTrace& trace,
-                     Session& session, StepLog* log)
+                     Session& session, LineFile* log)
     : options_(options),
       trace_(trace),
       session_(session),
@@ -223,7 +223,7 @@ Status ReplayRun::LogRead(const Step& step, const PolicyTotals& totals, const Re
   record.sample = &sample;
   record.chunks = step.demand.reads;
   record.holders = step.holders;
-  return log_->Append(record, tier_names_);
+  return log_->Append(StepRecordLine(record, tier_names_));
 }
 
 // The forward pass, during which the writes of the step before drain; then its new chunks are

@@ -8,6 +8,7 @@
 
 #include "cli/chunk_writer.h"
 #include "cli/host_cache.h"
+#include "cli/line_file.h"
 #include "cli/prefix_match.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
@@ -42,7 +43,7 @@ class ReplayRun {
  public:
   /// All arguments outlive the object; `log` may be null.
   ReplayRun(const ReplayOptions& options, const trace::RequestTrace& trace, Session& session,
-            StepLog* log);
+            LineFile* log);
 
   /// Replays until the trace ends or SIGINT comes. kCorruption for a wrong byte.
   Status Run();
@@ -73,7 +74,7 @@ class ReplayRun {
   const ReplayOptions& options_;
   const trace::RequestTrace& trace_;
   Session& session_;
-  StepLog* log_;
+  LineFile* log_;
   StepReader reader_;
   ChunkWriter writer_;
   HostCache host_;

@@ -1,9 +1,5 @@
 #include "cli/step_log.h"
 
-#include <cerrno>
-#include <cstring>
-
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/assert.h"
@@ -43,10 +39,6 @@ ordered_json ChunksJson(const StepRecord& record) {
   return chunks;
 }
 
-Error WriteError(const std::string& path) {
-  return {ErrorCode::kIo, fmt::format("write {}: {}", path, std::strerror(errno)), errno};
-}
-
 }  // namespace
 
 std::string StepRecordLine(const StepRecord& record, std::span<const std::string> tier_names) {
@@ -69,26 +61,6 @@ std::string StepRecordLine(const StepRecord& record, std::span<const std::string
                              {"requests", record.requests},
                              {"chunks", ChunksJson(record)}};
   return line.dump() + '\n';
-}
-
-Result<StepLog> StepLog::Create(const std::string& path) {
-  StepLog log;
-  log.path_ = path;
-  log.file_.reset(std::fopen(path.c_str(), "we"));
-  if (log.file_ == nullptr) return WriteError(path);
-  return log;
-}
-
-Status StepLog::Append(const StepRecord& record, std::span<const std::string> tier_names) {
-  const std::string line = StepRecordLine(record, tier_names);
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size())
-    return WriteError(path_);
-  return {};
-}
-
-Status StepLog::Close() {
-  if (std::fclose(file_.release()) != 0) return WriteError(path_);
-  return {};
 }
 
 }  // namespace kvstream::cli

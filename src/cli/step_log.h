@@ -1,14 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "kvstream/status.h"
 
 #include "cli/prefix_match.h"
 #include "cli/step_reader.h"
@@ -35,23 +31,5 @@ struct StepRecord {
 
 /// One JSON object a line. The chunk list makes a log replayable under other policies.
 std::string StepRecordLine(const StepRecord& record, std::span<const std::string> tier_names);
-
-/// A step log file; whole lines only reach it in order. Not thread-safe.
-class StepLog {
- public:
-  /// Creates or truncates `path`. kIo.
-  static Result<StepLog> Create(const std::string& path);
-
-  /// kIo, naming the file.
-  Status Append(const StepRecord& record, std::span<const std::string> tier_names);
-  Status Close();
-
- private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Closer> file_;
-  std::string path_;
-};
 
 }  // namespace kvstream::cli

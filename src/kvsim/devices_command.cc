@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/text_table.h"
 #include "kvsim/device_file.h"
+#include "kvsim/run_table.h"
 
 namespace kvstream::kvsim {
 namespace {
@@ -23,9 +24,8 @@ Status PrintList() {
     for (const TierSpec& spec : device.tiers) {
       KVS_TRY_ASSIGN(const sim::TierModel tier, BuildTier(spec));
       const bool limited = tier.capacity_bytes != sim::TierModel{}.capacity_bytes;
-      table.AddRow({std::string(shipped.name), tier.name,
-                    base::FormatBandwidth(tier.series.base.read),
-                    base::FormatBandwidth(tier.series.base.write),
+      table.AddRow({std::string(shipped.name), tier.name, FormatGigabytes(tier.series.base.read),
+                    FormatGigabytes(tier.series.base.write),
                     limited ? base::FormatBytes(tier.capacity_bytes) : "no limit",
                     tier.shared ? "by all nodes" : ""});
     }

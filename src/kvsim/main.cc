@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "kvsim/devices_command.h"
+#include "kvsim/run_command.h"
 
 namespace kvstream::kvsim {
 namespace {
@@ -20,6 +21,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"run", "serve a trace under several policies; does a further tier pay?", RunCommand},
     {"devices", "list or print the device files that come with kvsim", DevicesCommand},
 };
 

@@ -142,4 +142,10 @@ Result<sim::TierModel> BuildTier(const TierSpec& spec) {
   return tier;
 }
 
+std::optional<std::string> AssumptionOf(const TierSpec& spec) {
+  const auto settings = Settings::Make(spec.settings);
+  if (!settings || !settings->Has("read") || settings->Has("write")) return std::nullopt;
+  return fmt::format("{}: no write bandwidth given; taken to be that of reads.", spec.origin);
+}
+
 }  // namespace kvstream::kvsim

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +31,8 @@ Result<TierSpec> ParseTierFlag(std::string_view text);
 /// Blocks on `load.file`, if there is one. kInvalidArgument, kNotFound, kIo; the message begins
 /// with where the mistake stands.
 Result<sim::TierModel> BuildTier(const TierSpec& spec);
+
+/// A sentence about what BuildTier assumed for want of a setting; nothing if everything is said.
+std::optional<std::string> AssumptionOf(const TierSpec& spec);
 
 }  // namespace kvstream::kvsim
