@@ -10,9 +10,11 @@ namespace kvstream::kvsim {
 
 /// Whether further tiers pay: a run with several tiers against one with only one of them.
 struct Verdict {
-  std::string alone;            ///< Label of the run with one tier.
-  std::string together;         ///< Label of the run with several.
-  std::string metric;           ///< "mean TTFT", or, where no request has a time, "throughput".
+  std::string alone;     ///< Label of the run with one tier.
+  std::string together;  ///< Label of the run with several.
+  /// "mean TTFT"; "throughput" where all requests are there from the start, or `saturated`.
+  std::string metric;
+  bool saturated = false;       ///< The run with one tier cannot keep up with the arrivals.
   double gain = 0;              ///< What is gained of it, as a fraction: 0.3 is 30 % less TTFT.
   double retrieval_saving = 0;  ///< Of the retrieval time, as a fraction.
   double write_wait_share = 0;  ///< T_wr's part of the prefill steps, together.
