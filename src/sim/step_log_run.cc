@@ -42,17 +42,18 @@ class LoggedBandwidths {
     }
   }
 
-  Status Fill() {
+  /// `overall`: of the whole log, for a tier that none of these steps used.
+  Status Fill(const StepBandwidths& overall) {
     for (size_t tier = 0; tier < names_.size(); ++tier) {
-      FillGaps(tier, &Bandwidth::read);
-      FillGaps(tier, &Bandwidth::write);
+      FillGaps(tier, overall[tier], &Bandwidth::read);
+      FillGaps(tier, overall[tier], &Bandwidth::write);
       for (StepBandwidths& step : steps_) {
         Bandwidth& bandwidth = step[tier];
         if (bandwidth.write == 0) bandwidth.write = bandwidth.read;
         if (bandwidth.read == 0) {
           return Error(ErrorCode::kInvalidArgument,
-                       fmt::format("tier '{}' did not read in any replayed step of the log: its "
-                                   "bandwidth must be given",
+                       fmt::format("tier '{}' did not read in any step of the log: its bandwidth "
+                                   "must be given",
                                    names_[tier]));
         }
         KVS_TRY(CheckRange(tier, bandwidth.read));
@@ -73,11 +74,10 @@ class LoggedBandwidths {
                              "can be replayed",
                              names_[tier], bandwidth, kBandwidthMin, kBandwidthMax));
   }
-  void FillGaps(size_t tier, double Bandwidth::*field) {
+  void FillGaps(size_t tier, const Bandwidth& overall, double Bandwidth::*field) {
     const auto known = std::ranges::find_if(
         steps_, [&](const StepBandwidths& step) { return step[tier].*field > 0; });
-    if (known == steps_.end()) return;
-    double last = (*known)[tier].*field;
+    double last = known == steps_.end() ? overall.*field : (*known)[tier].*field;
     for (StepBandwidths& step : steps_) {
       double& value = step[tier].*field;
       if (value == 0) value = last;
@@ -89,6 +89,24 @@ class LoggedBandwidths {
   std::vector<StepBandwidths> steps_;
   uint64_t assumed_steps_ = 0;
 };
+
+StepBandwidths OverallBandwidths(const StepLog& log) {
+  std::vector<LoggedTier> sums(log.tier_names.size());
+  for (const LoggedStep& step : log.steps) {
+    for (size_t tier = 0; tier < sums.size(); ++tier) {
+      sums[tier].read_bytes += step.tiers[tier].read_bytes;
+      sums[tier].read_busy_s += step.tiers[tier].read_busy_s;
+      sums[tier].written_bytes += step.tiers[tier].written_bytes;
+      sums[tier].write_busy_s += step.tiers[tier].write_busy_s;
+    }
+  }
+  StepBandwidths bandwidths;
+  for (const LoggedTier& sum : sums) {
+    bandwidths.push_back({.read = Rate(sum.read_bytes, sum.read_busy_s),
+                          .write = Rate(sum.written_bytes, sum.write_busy_s)});
+  }
+  return bandwidths;
+}
 
 std::vector<TierModel> TiersOf(const StepLog& log, const StepLogOptions& options) {
   std::vector<TierModel> tiers = options.tiers;
@@ -331,7 +349,7 @@ Result<StepLogResults> RunStepLog(const StepLog& log, const StepLogOptions& opti
   }
   for (const TierModel& tier : options.tiers) KVS_TRY(Validate(tier));
   LoggedBandwidths bandwidths(log, steps);
-  if (options.tiers.empty()) KVS_TRY(bandwidths.Fill());
+  if (options.tiers.empty()) KVS_TRY(bandwidths.Fill(OverallBandwidths(log)));
   StepLogRun run(log, options);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (options.tiers.empty()) run.SetBandwidths(bandwidths.of(i));

@@ -17,8 +17,9 @@ struct StepLogOptions {
   /// Replays this policy's lines; empty: those of the first policy in the log.
   std::string logged_policy{};
   /// Other tiers than those of the log, as many, as one rank sees them. None: each step has the
-  /// bandwidths its tiers showed in the log; a tier that did not read (or write) has those of the
-  /// nearest step before that did, else after; one that never wrote writes as it reads.
+  /// bandwidths its tiers showed in the log. A tier that did not read (or write) in it has those of
+  /// the nearest step before that did, else after, else its mean under the log's other policies;
+  /// one that never wrote writes as it reads.
   std::vector<TierModel> tiers{};
   /// False: chunks are where the log says, and nothing is written. True: a chunk is placed by the
   /// write policy before the step in which it first appears, and copied later as that says. Writes
@@ -57,7 +58,7 @@ struct StepLogResults {
 };
 
 /// Replays the steps of a log one after the other. kInvalidArgument: the log has no such policy, no
-/// chunk lists, a tier without any bandwidth, or another number of tiers. kCorruption: a
+/// chunk lists, a tier that never read, or another number of tiers. kCorruption: a
 /// conservation check failed. Pure; any thread.
 Result<StepLogResults> RunStepLog(const StepLog& log, const StepLogOptions& options);
 

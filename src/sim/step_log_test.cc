@@ -150,6 +150,11 @@ TEST(StepLogRunTest, TiersThatDidNotReadHaveTheNearestBandwidthBefore) {
   EXPECT_NEAR(Replay(log, options).retrieval_s, 300, 0.01);
 }
 
+TEST(StepLogRunTest, TiersThatAPolicyDidNotUseHaveTheirMeanUnderTheOthers) {
+  const StepLog log = Parse(Line({.policy = "single", .b0 = 2e6, .b1 = 0}) + Line({.b1 = 1e6}));
+  EXPECT_NEAR(Replay(log, With(Policy::kMeetInMiddle)).retrieval_s, 100.0 / 3, 1.01);
+}
+
 TEST(StepLogRunTest, HoldersOfTheLogDecideWhoMayRead) {
   const StepLog log = Parse(Line({.holders = 2}));
   const StepLogResults results = Replay(log, With(Policy::kMeetInMiddle));
