@@ -17,13 +17,15 @@ namespace {
 constexpr uint64_t kChunkBytes = 20u << 20;
 
 trace::RequestTrace AgentTrace(uint32_t sessions) {
-  auto trace =
+  auto loaded =
       trace::LoadTrace("builtin:agent,context=40000,seed=1,sessions=" + std::to_string(sessions),
                        {.order = trace::Order::kInterleave, .window = 40});
-  KVS_ASSERT(trace.has_value());
-  KVS_ASSERT(trace::ApplyArrivals(
-      *trace, {.process = trace::ArrivalProcess::kPoisson, .rate_per_s = 2, .seed = 1}));
-  return std::move(*trace);
+  trace::RequestTrace trace;
+  if (loaded) trace = std::move(*loaded);
+  const Status applied = trace::ApplyArrivals(
+      trace, {.process = trace::ArrivalProcess::kPoisson, .rate_per_s = 2, .seed = 1});
+  KVS_ASSERT(applied.has_value());
+  return trace;
 }
 
 // What a request costs in the cache part: match its prefix, admit, finish. M holds a quarter of the
