@@ -34,12 +34,13 @@ std::string_view TypeName(const simdjson::dom::element& element) {
 
 }  // namespace
 
-JsonLines::JsonLines(std::string name, std::string text)
-    : name_(std::move(name)), text_(std::move(text)), text_bytes_(text_.size()) {
+JsonLines::JsonLines(std::string name, std::string text, Layout layout)
+    : name_(std::move(name)), text_(std::move(text)), text_bytes_(text_.size()), layout_(layout) {
   text_.resize(text_bytes_ + simdjson::SIMDJSON_PADDING, '\0');
 }
 
 void JsonLines::Rewind() {
+  first_ = true;
   offset_ = 0;
   line_ = 0;
 }
@@ -53,25 +54,36 @@ Result<std::optional<JsonLines::Object>> JsonLines::Next() {
   while (offset_ < text_bytes_) {
     const std::string_view rest(text_.data() + offset_, text_bytes_ - offset_);
     const std::string_view line = rest.substr(0, rest.find('\n'));
+    const bool is_first = first_;
     offset_ = std::min(text_bytes_, offset_ + line.size() + 1);
     ++line_;
     if (IsBlank(line)) continue;
-    Element element;
-    const simdjson::error_code code =
-        parser_.parse(line.data(), line.size(), /*realloc_if_needed=*/false).get(element);
-    if (code == simdjson::MEMALLOC)
-      return Error(ErrorCode::kNoSpace, "no memory for a line of JSON");
-    if (code != simdjson::SUCCESS) {
-      return Fail(fmt::format("not a complete JSON object on one line ({})",
-                              simdjson::error_message(code)));
-    }
-    Object object;
-    if (element.get(object) != simdjson::SUCCESS) {
-      return Fail(fmt::format("expected a JSON object, found {}", TypeName(element)));
-    }
-    return std::optional<Object>(object);
+    first_ = false;
+    if (!is_first || layout_ == Layout::kLines || offset_ == text_bytes_) return Parse(line);
+    Result<std::optional<Object>> object = Parse(line);
+    if (object) return object;
+    // Not one object a line: the whole text is one.
+    offset_ = text_bytes_;
+    line_ = 0;
+    return Parse(rest);
   }
   return std::optional<Object>();
+}
+
+Result<std::optional<JsonLines::Object>> JsonLines::Parse(std::string_view text) {
+  Element element;
+  const simdjson::error_code code =
+      parser_.parse(text.data(), text.size(), /*realloc_if_needed=*/false).get(element);
+  if (code == simdjson::MEMALLOC) return Error(ErrorCode::kNoSpace, "no memory for a line of JSON");
+  if (code != simdjson::SUCCESS) {
+    return Fail(fmt::format("not a complete JSON object{} ({})", line_ == 0 ? "" : " on one line",
+                            simdjson::error_message(code)));
+  }
+  Object object;
+  if (element.get(object) != simdjson::SUCCESS) {
+    return Fail(fmt::format("expected a JSON object, found {}", TypeName(element)));
+  }
+  return std::optional<Object>(object);
 }
 
 bool JsonLines::Has(const Object& object, std::string_view field) const {
@@ -101,6 +113,22 @@ Result<uint64_t> JsonLines::IntegerField(const Object& object, std::string_view 
   return Integer(element, field, range);
 }
 
+Result<int64_t> JsonLines::SignedField(const Object& object, std::string_view field,
+                                       int64_t min) const {
+  KVS_TRY_ASSIGN(const Element element, Field(object, field));
+  int64_t value = 0;
+  if (!element.is<int64_t>() || element.get(value) != simdjson::SUCCESS || value < min) {
+    return Fail(fmt::format("'{}' must be an integer from {} to {}, not {}", field, min, INT64_MAX,
+                            simdjson::to_string(element)));
+  }
+  return value;
+}
+
+Result<std::string_view> JsonLines::TextField(const Object& object, std::string_view field) const {
+  KVS_TRY_ASSIGN(const Element element, Field(object, field));
+  return Text(element, field);
+}
+
 Result<double> JsonLines::NumberField(const Object& object, std::string_view field) const {
   KVS_TRY_ASSIGN(const Element element, Field(object, field));
   return Number(element, field);
@@ -125,6 +153,14 @@ Result<double> JsonLines::Number(const Element& element, std::string_view what) 
                             simdjson::to_string(element)));
   }
   return value;
+}
+
+Result<std::string_view> JsonLines::Text(const Element& element, std::string_view what) const {
+  std::string_view text;
+  if (element.get(text) != simdjson::SUCCESS) {
+    return Fail(fmt::format("'{}' must be a string, not {}", what, TypeName(element)));
+  }
+  return text;
 }
 
 }  // namespace kvstream::trace

@@ -1,19 +1,24 @@
 // The LRU index and the readers against counts that were made with other programs.
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <openssl/sha.h>
 
 #include "cache/lru_index.h"
+#include "trace/arrivals.h"
 #include "trace/request_trace.h"
 
 namespace kvstream::trace {
@@ -29,6 +34,19 @@ std::optional<std::filesystem::path> TracesFolder() {
   if (!std::filesystem::exists(folder / "expected.json")) return std::nullopt;
   std::cout << "reads " << folder << "\n";
   return folder;
+}
+
+/// Prints which file a test read, so that its counts can be made again.
+void PrintSha256(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream contents;
+  contents << file.rdbuf();
+  const std::string bytes = contents.str();
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  std::cout << "sha256 ";
+  for (const unsigned char byte : digest) std::cout << fmt::format("{:02x}", byte);
+  std::cout << " " << path.filename().string() << "\n";
 }
 
 constexpr char kNoTraces[] =
@@ -178,6 +196,7 @@ TEST_P(KnownAnswersTest, LruHitsEqualTheExpectedCountsExactly) {
   for (const json& expected : document.at("cases")) {
     if (expected.at("name") != name) continue;
     const auto path = *folder / expected.at("file").get<std::string>();
+    PrintSha256(path);
     if (name.starts_with("mooncake")) {
       ExpectKnownAnswers(expected, RawMooncakeAccesses(path));
     } else {
@@ -190,9 +209,23 @@ TEST_P(KnownAnswersTest, LruHitsEqualTheExpectedCountsExactly) {
   FAIL() << "no case " << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, KnownAnswersTest,
-                         testing::Values("mooncake.conversation", "mooncake.synthetic",
-                                         "weka.A.sequential", "weka.A.round_robin"));
+constexpr std::array<const char*, 4> kCases{"mooncake.conversation", "mooncake.synthetic",
+                                            "weka.A.sequential", "weka.A.round_robin"};
+
+INSTANTIATE_TEST_SUITE_P(Cases, KnownAnswersTest, testing::ValuesIn(kCases));
+
+TEST(RecordedTracesTest, EveryKnownAnswerIsTested) {
+  const auto folder = TracesFolder();
+  if (!folder) GTEST_SKIP() << kNoTraces;
+  std::ifstream file(*folder / "expected.json");
+  const json document = json::parse(file);
+  ASSERT_EQ(document.at("cases").size(), kCases.size());
+  for (const json& expected : document.at("cases")) {
+    EXPECT_NE(std::find(kCases.begin(), kCases.end(), expected.at("name").get<std::string>()),
+              kCases.end())
+        << expected.at("name");
+  }
+}
 
 TEST(GeneratedTracesTest, LruHitsEqualTheReusesCloserThanTheCapacity) {
   for (const char* const source : {"builtin:chat,seed=3", "builtin:agent,seed=4,sessions=20"}) {
@@ -233,6 +266,7 @@ TEST(RecordedTracesTest, CountsAreThoseOfTheReadme) {
   };
   for (const FileCounts& file : files) {
     SCOPED_TRACE(file.file);
+    PrintSha256(*folder / file.file);
     const RequestTrace trace = Load(*folder / file.file, {.chunk_tokens = file.chunk_tokens});
     const TraceSummary summary = Summarize(trace);
     EXPECT_EQ(summary.requests, file.requests);
@@ -254,6 +288,7 @@ TEST(RecordedTracesTest, MooncakeChunksAreHalvesOfItsBlocks) {
   for (const char* const name : {"conversation_trace.jsonl", "synthetic_trace.jsonl"}) {
     SCOPED_TRACE(name);
     const auto path = *folder / "mooncake" / name;
+    PrintSha256(path);
     const std::vector<json> rows = MooncakeRows(path);
     const RequestTrace trace = Load(path, {.chunk_tokens = 256});
     ASSERT_EQ(trace.requests.size(), rows.size());
@@ -274,6 +309,39 @@ TEST(RecordedTracesTest, MooncakeChunksAreHalvesOfItsBlocks) {
     }
     EXPECT_EQ(id_of_half.size(), trace.chunk_count) << "no two halves have one id";
   }
+}
+
+// Traps 2, 3 and 7 of the traces' README.
+TEST(RecordedTracesTest, TrapsAreReported) {
+  const auto folder = TracesFolder();
+  if (!folder) GTEST_SKIP() << kNoTraces;
+  const RequestTrace chat = Load(*folder / "mooncake/conversation_trace.jsonl", {});
+  EXPECT_GT(Summarize(chat).lost_tokens, 0u);
+  EXPECT_NEAR(ArrivalQuantum(chat), 3, 0.01);
+  EXPECT_NEAR(ArrivalVariation(chat), 3.03, 0.01);
+  RequestTrace spread = chat;
+  ASSERT_TRUE(ApplyArrivals(spread, {.spread_quantum_s = 3}).has_value());
+  EXPECT_NEAR(ArrivalVariation(spread), 1, 0.1);
+  const RequestTrace agents =
+      Load(*folder / "weka-kv-cache-tester/weka_sessions_compact.jsonl.gz", {});
+  size_t steps_back = 0;
+  for (size_t i = 1; i < agents.requests.size(); ++i) {
+    const Request& request = agents.requests[i];
+    if (request.turn > 0 && request.arrival_s < agents.requests[i - 1].arrival_s) ++steps_back;
+  }
+  EXPECT_EQ(steps_back, 58u) << "subagents, in row order";
+}
+
+TEST(RecordedTracesTest, SharedHeadsAddReuse) {
+  const auto folder = TracesFolder();
+  if (!folder) GTEST_SKIP() << kNoTraces;
+  const std::string path = *folder / "weka-kv-cache-tester/weka_sessions_compact.jsonl.gz";
+  const TraceSummary apart = Summarize(Load(path, {}));
+  const TraceSummary shared = Summarize(Load(path, {.shared_heads = true}));
+  EXPECT_EQ(shared.chunk_accesses, apart.chunk_accesses);
+  // 710 heads with medians of 12.3K and 2.8K tokens: about 59 chunks each.
+  const double saved = static_cast<double>(apart.unique_chunks - shared.unique_chunks);
+  EXPECT_NEAR(saved / 709, 59, 15);
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ class PrefixTrieReader {
     KVS_TRY(CheckChunkTokens(lines_, options_.chunk_tokens, block_tokens));
     block_tokens_ = static_cast<uint32_t>(block_tokens);
     KVS_TRY(CheckColumns(object));
+    KVS_TRY(ReadHead(object));
     KVS_TRY_ASSIGN(const JsonLines::Array rows, lines_.ArrayField(object, "r"));
     session_blocks_.clear();
     const uint32_t first_request = builder_.request_count();
@@ -63,6 +64,7 @@ class PrefixTrieReader {
                        .output_tokens = row.output_tokens,
                        .think_s = static_cast<float>(row.think_s),
                        .api_s = static_cast<float>(row.api_s)};
+      if (session_blocks_.size() == 1) heads_.Share(source);
       if (row.reference) {
         source.parent = first_request + *row.reference;
         source.shared_tokens = static_cast<uint32_t>(
@@ -70,7 +72,22 @@ class PrefixTrieReader {
       }
       builder_.AddRequest(source);
     }
-    builder_.EndSession();
+    if (builder_.EndSession() && builder_.request_count() > first_request) {
+      heads_.Keep(first_request);
+    }
+    return {};
+  }
+
+  Status ReadHead(const JsonLines::Object& object) {
+    if (!options_.shared_heads) return {};
+    uint64_t tokens = 0;
+    for (const std::string_view field : {"tool", "sys"}) {
+      if (!lines_.Has(object, field)) continue;
+      KVS_TRY_ASSIGN(const uint64_t part,
+                     lines_.IntegerField(object, field, {0, kPromptTokensMax}));
+      tokens += part;
+    }
+    heads_.Begin(tokens);
     return {};
   }
 
@@ -128,6 +145,7 @@ class PrefixTrieReader {
   JsonLines& lines_;
   const TraceOptions& options_;
   TraceBuilder builder_;
+  SharedHeads heads_;
   BlockRounding rounding_;
   uint32_t block_tokens_ = 0;
   std::vector<uint64_t> session_blocks_;  // of the rows read so far

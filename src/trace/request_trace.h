@@ -54,11 +54,14 @@ enum class ArrivalClock : uint8_t {
 /// - 1. A plain value; const access from any thread.
 struct RequestTrace {
   std::string source;  ///< As given: a path or "builtin:…".
-  std::string format;  ///< "mooncake", "prefix-trie" or "builtin".
+  std::string format;  ///< A name of TraceOptions::format, or "builtin".
   uint32_t chunk_tokens = 0;
   uint64_t chunk_count = 0;    ///< Distinct chunks.
   uint32_t session_count = 0;  ///< Sessions with at least one request.
   bool has_sessions = false;   ///< False: the format knows none, every request is its own.
+  /// False: only lengths are known, no two prompts share a chunk, and no hit ratio means anything.
+  bool has_prefixes = true;
+  uint64_t chunk_bytes = 0;  ///< Of a chunk of chunk_tokens, where the format says; else 0.
   ArrivalClock clock = ArrivalClock::kNone;
   std::vector<Request> requests;
   std::vector<ChunkRun> runs;
@@ -77,8 +80,19 @@ enum class Order : uint8_t {
 };
 
 struct TraceOptions {
-  /// "auto" (from the names of the first object's fields), "mooncake" or "prefix-trie".
+  /// "auto" (from the names of the first object's fields, or of the columns), or one of
+  /// FormatNames.
   std::string format = "auto";
+  /// What prompts of a file without prefix information share. "": such a file is refused. "none":
+  /// nothing. "shared:TOKENS": that many tokens at their head, all of them. "session": a prompt at
+  /// least as long as the one before it in its session and its answer begins with that one.
+  std::string prefixes = "";
+  /// prefix-trie, weka: tool definitions and system prompts, which ids do not show as shared, are
+  /// the same in all sessions.
+  bool shared_heads = false;
+  std::string model = "";           ///< lmcache: keeps the rows of this model. "": there is one.
+  uint32_t output_tokens = 0;       ///< lmcache: of every request, because the log does not say.
+  uint64_t source_chunk_bytes = 0;  ///< lmcache: of one chunk of the log. 0: from dtypes, shapes.
   /// Must divide the block of the trace, or be a multiple of it.
   uint32_t chunk_tokens = 256;
   /// Ends a session before its first request with a longer prompt. 0: no limit.
@@ -94,7 +108,11 @@ struct TraceOptions {
   uint32_t requests_max = 0;
 };
 
-/// Reads a trace: "builtin:…" (GenerateTrace) or the path of a file, plain or gzip. Blocks.
+/// The formats that files may have.
+const std::vector<std::string>& FormatNames();
+
+/// Reads a trace: "builtin:…" (GenerateTrace), the path of a file, plain or gzip, or of a directory
+/// of weka conversations (*.json) or of lmcache logs (lookup_hashes_*.jsonl). Blocks.
 /// kNotFound, kIo; kInvalidArgument for whatever is wrong with options or contents: the message has
 /// file, line and what to do. Memory is bounded by a multiple of the file's size.
 Result<RequestTrace> LoadTrace(std::string_view source, const TraceOptions& options);

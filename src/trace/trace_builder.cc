@@ -1,7 +1,6 @@
 #include "trace/trace_builder.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/assert.h"
@@ -10,20 +9,30 @@
 namespace kvstream::trace {
 
 void TraceBuilder::BeginSession() {
-  open_ = {.first = request_count(), .turns = 0};
+  open_ = {.first = request_count()};
   runs_before_ = trace_.runs.size();
-  cut_ = false;
 }
 
 std::optional<uint32_t> TraceBuilder::AddRequest(const SourceRow& row) {
+  return Append(static_cast<uint32_t>(sessions_.size()), open_, row);
+}
+
+std::optional<uint32_t> TraceBuilder::AddRequestTo(uint32_t session, const SourceRow& row) {
+  KVS_ASSERT(session <= sessions_.size());
+  if (session == sessions_.size()) sessions_.emplace_back();
+  return Append(session, sessions_[session], row);
+}
+
+std::optional<uint32_t> TraceBuilder::Append(uint32_t number, Session& session,
+                                             const SourceRow& row) {
   KVS_ASSERT(row.input_tokens <= kPromptTokensMax);
-  cut_ =
-      cut_ || (options_.context_tokens_max != 0 && row.input_tokens > options_.context_tokens_max);
-  if (cut_) return std::nullopt;
+  session.cut = session.cut || (options_.context_tokens_max != 0 &&
+                                row.input_tokens > options_.context_tokens_max);
+  if (session.cut) return std::nullopt;
   Request request;
   request.arrival_s = row.arrival_s;
-  request.session = static_cast<uint32_t>(sessions_.size());
-  request.turn = open_.turns++;
+  request.session = number;
+  request.turn = session.turns++;
   request.input_tokens = row.input_tokens;
   request.output_tokens = row.output_tokens;
   request.chunk_count = row.input_tokens / options_.chunk_tokens;
@@ -58,7 +67,8 @@ bool TraceBuilder::EndSession() {
 }
 
 Result<RequestTrace> TraceBuilder::Finish(ArrivalClock clock, bool has_sessions) {
-  if (sessions_.empty()) {
+  GroupSessions();
+  if (chosen_.empty()) {
     return Error(ErrorCode::kInvalidArgument,
                  source_ +
                      ": no requests: the trace is empty, or the limits on context and turns "
@@ -84,12 +94,34 @@ uint32_t TraceBuilder::RunOf(uint32_t run, uint32_t chunk) const {
   return run;
 }
 
+// Chooses sessions by the limits and lists their requests, one session after the other.
+void TraceBuilder::GroupSessions() {
+  std::vector<uint32_t> first_slot(sessions_.size(), UINT32_MAX);
+  uint32_t slots = 0;
+  for (size_t i = 0; i < sessions_.size() &&
+                     !(options_.sessions_max != 0 && chosen_.size() == options_.sessions_max);
+       ++i) {
+    const uint32_t turns = sessions_[i].turns;
+    if (turns == 0 || turns < options_.session_turns_min) continue;
+    first_slot[i] = slots;
+    chosen_.push_back({.first = slots, .turns = turns});
+    slots += turns;
+  }
+  slots_.resize(slots);
+  for (uint32_t i = 0; i < trace_.requests.size(); ++i) {
+    const Request& request = trace_.requests[i];
+    const uint32_t first = first_slot[request.session];
+    if (first != UINT32_MAX) slots_[first + request.turn] = i;
+  }
+}
+
 std::vector<uint32_t> TraceBuilder::ServingOrder(ArrivalClock clock) const {
   if (options_.order == Order::kRoundRobin) return RoundRobin();
   if (options_.order == Order::kInterleave) return Interleave();
-  std::vector<uint32_t> order(trace_.requests.size());
-  std::iota(order.begin(), order.end(), 0u);  // sessions are contiguous
-  if (options_.order == Order::kRecorded && clock == ArrivalClock::kTrace) {
+  std::vector<uint32_t> order = slots_;
+  if (options_.order == Order::kSequential) return order;
+  std::sort(order.begin(), order.end());  // as in the file
+  if (clock == ArrivalClock::kTrace) {
     std::stable_sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
       return trace_.requests[a].arrival_s < trace_.requests[b].arrival_s;
     });
@@ -99,10 +131,10 @@ std::vector<uint32_t> TraceBuilder::ServingOrder(ArrivalClock clock) const {
 
 std::vector<uint32_t> TraceBuilder::RoundRobin() const {
   std::vector<uint32_t> order;
-  order.reserve(trace_.requests.size());
-  std::vector<Session> open = sessions_;
+  order.reserve(slots_.size());
+  std::vector<Session> open = chosen_;
   for (uint32_t turn = 0; !open.empty(); ++turn) {
-    for (const Session& session : open) order.push_back(session.first + turn);
+    for (const Session& session : open) order.push_back(slots_[session.first + turn]);
     std::erase_if(open, [turn](const Session& session) { return session.turns == turn + 1; });
   }
   return order;
@@ -110,17 +142,17 @@ std::vector<uint32_t> TraceBuilder::RoundRobin() const {
 
 std::vector<uint32_t> TraceBuilder::Interleave() const {
   std::vector<uint32_t> order;
-  order.reserve(trace_.requests.size());
+  order.reserve(slots_.size());
   base::Prng prng(options_.seed);
-  const size_t window = options_.window == 0 ? sessions_.size() : options_.window;
-  size_t next = std::min(window, sessions_.size());
-  std::vector<Session> open(sessions_.begin(), sessions_.begin() + static_cast<ptrdiff_t>(next));
+  const size_t window = options_.window == 0 ? chosen_.size() : options_.window;
+  size_t next = std::min(window, chosen_.size());
+  std::vector<Session> open(chosen_.begin(), chosen_.begin() + static_cast<ptrdiff_t>(next));
   while (!open.empty()) {
     Session& session = open[static_cast<size_t>(prng.Below(open.size()))];
-    order.push_back(session.first++);
+    order.push_back(slots_[session.first++]);
     if (--session.turns > 0) continue;
-    if (next < sessions_.size()) {
-      session = sessions_[next++];
+    if (next < chosen_.size()) {
+      session = chosen_[next++];
     } else {
       session = open.back();
       open.pop_back();

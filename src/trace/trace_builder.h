@@ -27,8 +27,9 @@ struct SourceRow {
 };
 
 /// What all formats have in common: cutting prompts into chunks, choosing sessions, ordering, and
-/// numbering what is left. A session is BeginSession, AddRequest …, EndSession. Pure, not
-/// thread-safe.
+/// numbering what is left. Where a file has one session after the other, a session is BeginSession,
+/// AddRequest …, EndSession; where sessions overlap or share prefixes, AddRequestTo takes the place
+/// of all three. Pure, not thread-safe.
 class TraceBuilder {
  public:
   /// `source` names the trace in errors.
@@ -40,7 +41,10 @@ class TraceBuilder {
   std::optional<uint32_t> AddRequest(const SourceRow& row);
   /// False if the session was too short and is gone, indices included (session_turns_min).
   bool EndSession();
-  /// sessions_max are there; readers stop.
+  /// As AddRequest; `session` counts from 0 in order of first appearance. Indices stay valid, and
+  /// the limits on sessions apply in Finish.
+  std::optional<uint32_t> AddRequestTo(uint32_t session, const SourceRow& row);
+  /// sessions_max are there; readers of one session after the other stop.
   bool full() const {
     return options_.sessions_max != 0 && sessions_.size() == options_.sessions_max;
   }
@@ -52,11 +56,14 @@ class TraceBuilder {
 
  private:
   struct Session {
-    uint32_t first = 0;  // index of its first request
+    uint32_t first = 0;  // its first request, as a place in slots_
     uint32_t turns = 0;
+    bool cut = false;  // by context_tokens_max
   };
 
+  std::optional<uint32_t> Append(uint32_t number, Session& session, const SourceRow& row);
   uint32_t RunOf(uint32_t run, uint32_t chunk) const;
+  void GroupSessions();
   std::vector<uint32_t> ServingOrder(ArrivalClock clock) const;
   std::vector<uint32_t> RoundRobin() const;
   std::vector<uint32_t> Interleave() const;
@@ -67,10 +74,11 @@ class TraceBuilder {
   std::string source_;
   TraceOptions options_;
   RequestTrace trace_;
-  std::vector<Session> sessions_;
+  std::vector<Session> sessions_;  // Request::session counts them until NumberSessions
   Session open_;
-  size_t runs_before_ = 0;  // of the open session
-  bool cut_ = false;
+  size_t runs_before_ = 0;       // of the open session
+  std::vector<Session> chosen_;  // of sessions_, those that the limits leave
+  std::vector<uint32_t> slots_;  // their requests, one session after the other
 };
 
 }  // namespace kvstream::trace
