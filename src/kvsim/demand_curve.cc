@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "kvstream/options.h"
 
@@ -31,24 +30,31 @@ std::vector<uint64_t> DefaultMemory(double unique_bytes) {
   }
 }
 
-using Misses = std::function<DemandPoint(uint64_t capacity_chunks)>;
-
-void AddPoints(uint64_t chunk_bytes, std::span<const uint64_t> memory, const Misses& misses,
-               DemandCurve* curve) {
-  const double unique_bytes = curve->unique_chunks * static_cast<double>(chunk_bytes);
-  const std::vector<uint64_t> grid = memory.empty()
-                                         ? DefaultMemory(unique_bytes)
-                                         : std::vector<uint64_t>(memory.begin(), memory.end());
+// Adds a point for each memory size: chunks of 1 / r of their bytes mean that r times as many fit,
+// and that each miss costs 1 / r of the bytes: D_r = (V / r) Pr[d > r M] (Sec 7).
+template <typename Misses>
+void AddPoints(const DemandOptions& options, Misses misses, DemandCurve* curve) {
+  const double stored_bytes = static_cast<double>(options.chunk_bytes) / options.compression;
+  const std::vector<uint64_t> grid =
+      options.memory.empty() ? DefaultMemory(curve->unique_chunks * stored_bytes) : options.memory;
   for (const uint64_t bytes : grid) {
-    DemandPoint point = misses(bytes / chunk_bytes);
+    DemandPoint point = misses(static_cast<uint64_t>(static_cast<double>(bytes) / stored_bytes));
     point.memory_bytes = bytes;
-    point.demand_bytes = point.miss_ratio * curve->reuses * static_cast<double>(chunk_bytes);
+    point.demand_bytes = point.miss_ratio * curve->reuses * stored_bytes;
     curve->points.push_back(point);
   }
 }
 
-DemandCurve ExactCurve(const trace::RequestTrace& trace, uint64_t chunk_bytes,
-                       std::span<const uint64_t> memory) {
+ReuseDistances QuantilesOf(const cache::ReuseHistogram& histogram, uint64_t chunk_bytes) {
+  if (histogram.reuses() == 0) return {};
+  const auto at = [&](uint64_t percent) {
+    const uint64_t rank = (histogram.reuses() - 1) * percent / 100;
+    return (histogram.DistanceOfRank(rank) + 1) * chunk_bytes;
+  };
+  return {.p10 = at(10), .p50 = at(50), .p90 = at(90), .p99 = at(99)};
+}
+
+DemandCurve ExactCurve(const trace::RequestTrace& trace, const DemandOptions& options) {
   cache::StackDistances distances;
   cache::ReuseHistogram histogram;
   DemandCurve curve;
@@ -56,45 +62,39 @@ DemandCurve ExactCurve(const trace::RequestTrace& trace, uint64_t chunk_bytes,
       trace, [&](uint64_t id) { histogram.Record(distances.Touch(static_cast<uint32_t>(id))); });
   curve.reuses = static_cast<double>(histogram.reuses());
   curve.unique_chunks = static_cast<double>(histogram.first_touches());
-  AddPoints(
-      chunk_bytes, memory,
-      [&histogram](uint64_t capacity) {
-        const uint64_t missed = histogram.reuses() - histogram.ReusesCloserThan(capacity);
-        const auto all = static_cast<double>(std::max<uint64_t>(histogram.reuses(), 1));
-        return DemandPoint{.miss_ratio = static_cast<double>(missed) / all};
-      },
-      &curve);
+  curve.distances = QuantilesOf(histogram, options.chunk_bytes);
+  const auto misses = [&histogram](uint64_t capacity) {
+    const uint64_t missed = histogram.reuses() - histogram.ReusesCloserThan(capacity);
+    const auto all = static_cast<double>(std::max<uint64_t>(histogram.reuses(), 1));
+    return DemandPoint{.miss_ratio = static_cast<double>(missed) / all};
+  };
+  AddPoints(options, misses, &curve);
   return curve;
 }
 
-DemandCurve SampledCurve(const trace::RequestTrace& trace, uint64_t chunk_bytes, double rate,
-                         std::span<const uint64_t> memory, uint64_t seed) {
-  cache::SampledStackDistances distances(rate, seed);
+DemandCurve SampledCurve(const trace::RequestTrace& trace, const DemandOptions& options) {
+  cache::SampledStackDistances distances(options.rate, options.seed);
   DemandCurve curve;
-  curve.rate = rate;
+  curve.rate = options.rate;
   curve.accesses = TouchAll(trace, [&](uint64_t id) { distances.Touch(id); });
   curve.unique_chunks = distances.distinct();
   const auto accesses = static_cast<double>(curve.accesses);
   curve.reuses = std::max(accesses - curve.unique_chunks, 0.0);
-  AddPoints(
-      chunk_bytes, memory,
-      [&](uint64_t capacity) {
-        const auto estimate = distances.MissRatio(capacity);
-        const double reuses = std::max(curve.reuses, 1.0);
-        const double missed = estimate.miss_ratio * accesses - curve.unique_chunks;
-        return DemandPoint{.miss_ratio = std::clamp(missed / reuses, 0.0, 1.0),
-                           .error = estimate.standard_error * accesses / reuses};
-      },
-      &curve);
+  const auto misses = [&](uint64_t capacity) {
+    const auto estimate = distances.MissRatio(capacity);
+    const double reuses = std::max(curve.reuses, 1.0);
+    const double missed = estimate.miss_ratio * accesses - curve.unique_chunks;
+    return DemandPoint{.miss_ratio = std::clamp(missed / reuses, 0.0, 1.0),
+                       .error = estimate.standard_error * accesses / reuses};
+  };
+  AddPoints(options, misses, &curve);
   return curve;
 }
 
 }  // namespace
 
-DemandCurve ComputeDemandCurve(const trace::RequestTrace& trace, uint64_t chunk_bytes, double rate,
-                               std::span<const uint64_t> memory, uint64_t seed) {
-  if (rate < 1) return SampledCurve(trace, chunk_bytes, rate, memory, seed);
-  return ExactCurve(trace, chunk_bytes, memory);
+DemandCurve ComputeDemandCurve(const trace::RequestTrace& trace, const DemandOptions& options) {
+  return options.rate < 1 ? SampledCurve(trace, options) : ExactCurve(trace, options);
 }
 
 }  // namespace kvstream::kvsim

@@ -40,7 +40,8 @@ uint64_t LruMisses(const trace::RequestTrace& trace, uint64_t chunks) {
 TEST(DemandCurveTest, EqualsTheMissesOfAnLruCountForCount) {
   const trace::RequestTrace trace = Load("builtin:agent,sessions=12,turns=10,seed=7");
   const std::vector<uint64_t> memory = {50 * kChunkBytes, 200 * kChunkBytes, 700 * kChunkBytes};
-  const DemandCurve curve = ComputeDemandCurve(trace, kChunkBytes, 1, memory);
+  const DemandCurve curve =
+      ComputeDemandCurve(trace, {.chunk_bytes = kChunkBytes, .memory = memory});
   ASSERT_EQ(curve.points.size(), 3u);
   for (const DemandPoint& point : curve.points) {
     const uint64_t misses = LruMisses(trace, point.memory_bytes / kChunkBytes);
@@ -52,7 +53,7 @@ TEST(DemandCurveTest, EqualsTheMissesOfAnLruCountForCount) {
 
 TEST(DemandCurveTest, TheDefaultGridEndsWhereNothingIsLeft) {
   const trace::RequestTrace trace = Load("builtin:chat,sessions=20,seed=3");
-  const DemandCurve curve = ComputeDemandCurve(trace, 20'000'000, 1, {});
+  const DemandCurve curve = ComputeDemandCurve(trace, {.chunk_bytes = 20'000'000});
   ASSERT_GT(curve.points.size(), 2u);
   EXPECT_EQ(curve.points.back().demand_bytes, 0);
   for (size_t i = 1; i < curve.points.size(); ++i) {
@@ -63,13 +64,27 @@ TEST(DemandCurveTest, TheDefaultGridEndsWhereNothingIsLeft) {
 TEST(DemandCurveTest, ASampleComesCloseToTheExactCurve) {
   const trace::RequestTrace trace = Load("builtin:agent,sessions=200,turns=20,seed=5");
   const std::vector<uint64_t> memory = {5000 * kChunkBytes};
-  const DemandPoint exact = ComputeDemandCurve(trace, kChunkBytes, 1, memory).points[0];
+  const DemandPoint exact =
+      ComputeDemandCurve(trace, {.chunk_bytes = kChunkBytes, .memory = memory}).points[0];
   const uint64_t seed = 11;
-  const DemandPoint sampled = ComputeDemandCurve(trace, kChunkBytes, 0.2, memory, seed).points[0];
+  const DemandPoint sampled =
+      ComputeDemandCurve(trace,
+                         {.chunk_bytes = kChunkBytes, .rate = 0.2, .memory = memory, .seed = seed})
+          .points[0];
   std::printf("seed %lu: exact %.4f, sampled %.4f +- %.4f\n", static_cast<unsigned long>(seed),
               exact.miss_ratio, sampled.miss_ratio, sampled.error);
   EXPECT_GT(sampled.error, 0);
   EXPECT_NEAR(sampled.miss_ratio, exact.miss_ratio, 0.05);
+}
+
+TEST(DemandCurveTest, CompressionIsMoreMemoryForFewerBytes) {
+  const trace::RequestTrace trace = Load("builtin:agent,sessions=12,turns=10,seed=7");
+  const DemandCurve plain =
+      ComputeDemandCurve(trace, {.chunk_bytes = kChunkBytes, .memory = {400 * kChunkBytes}});
+  const DemandCurve halved = ComputeDemandCurve(
+      trace, {.chunk_bytes = kChunkBytes, .compression = 2, .memory = {200 * kChunkBytes}});
+  EXPECT_GT(plain.points[0].demand_bytes, 0);
+  EXPECT_DOUBLE_EQ(halved.points[0].demand_bytes, plain.points[0].demand_bytes / 2);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include "base/units.h"
 #include "cli/command_line.h"
-#include "cli/exit_code.h"
 #include "cli/text_table.h"
+#include "kvsim/command_end.h"
 #include "kvsim/device_file.h"
 #include "kvsim/run_table.h"
 
@@ -52,10 +52,7 @@ int DevicesCommand(int argc, const char* const* argv) {
                "kvsim devices");
   app.add_option("name", name, "Prints this one's file");
   if (const auto code = cli::ParseCommandLine(&app, argc, argv)) return *code;
-  const Status printed = name.empty() ? PrintList() : PrintDevice(name);
-  if (printed) return cli::kExitOk;
-  fmt::print(stderr, "kvsim devices: {}\n", printed.error().message());
-  return cli::ExitCodeFor(printed.error());
+  return EndCommand("devices", name.empty() ? PrintList() : PrintDevice(name));
 }
 
 }  // namespace kvstream::kvsim

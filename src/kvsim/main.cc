@@ -9,7 +9,12 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "kvsim/devices_command.h"
+#include "kvsim/export_command.h"
+#include "kvsim/model_command.h"
+#include "kvsim/mrc_command.h"
+#include "kvsim/replay_log_command.h"
 #include "kvsim/run_command.h"
+#include "kvsim/sweep_command.h"
 
 namespace kvstream::kvsim {
 namespace {
@@ -22,6 +27,12 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"run", "serve a trace under several policies; does a further tier pay?", RunCommand},
+    {"sweep", "run for every host memory size and rate of a grid", SweepCommand},
+    {"replay-log", "replay the step log of an engine or a run under other policies",
+     ReplayLogCommand},
+    {"mrc", "miss-ratio curve: what memory of each size leaves to storage", MrcCommand},
+    {"model", "bound, static split and write condition in closed form", ModelCommand},
+    {"export", "write a trace's accesses as libCacheSim's oracleGeneral", ExportCommand},
     {"devices", "list or print the device files that come with kvsim", DevicesCommand},
 };
 

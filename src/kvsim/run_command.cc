@@ -11,8 +11,8 @@
 
 #include "base/units.h"
 #include "cli/command_line.h"
-#include "cli/exit_code.h"
 #include "cli/json_file.h"
+#include "kvsim/command_end.h"
 #include "kvsim/run_json.h"
 #include "kvsim/run_table.h"
 #include "kvsim/sim_step_log.h"
@@ -119,10 +119,12 @@ nlohmann::json RunJson(const Run& run, const RunFlags& flags) {
           {"version", KVSTREAM_VERSION},
           {"command", "run"},
           {"trace", TraceJson(run.trace)},
+          {"model", ModelJson(run.setup)},
           {"setup", std::move(setup)},
           {"notes", run.setup.notes},
           {"policies", std::move(policies)},
-          {"demand_curve", DemandCurveJson(ComputeDemandCurve(run.trace, chunk_bytes, rate, {}))},
+          {"demand_curve", DemandCurveJson(ComputeDemandCurve(
+                               run.trace, {.chunk_bytes = chunk_bytes, .rate = rate}))},
           {"verdict", VerdictJson(run.verdict)}};
 }
 
@@ -132,7 +134,7 @@ Status Execute(const RunFlags& flags) {
   KVS_TRY_ASSIGN(run.policies, RunPolicies(run.setup, run.host_bytes));
   run.verdict = Judge(run.policies, run.trace.clock != trace::ArrivalClock::kNone);
   Print(run, flags.json == "-" ? stderr : stdout);
-  if (!flags.step_log.empty()) KVS_TRY(WriteStepLog(flags.step_log, run.policies));
+  if (!flags.step_log.empty()) KVS_TRY(WriteStepLog(flags.step_log, run.setup, run.policies));
   if (!flags.json.empty()) KVS_TRY(cli::WriteJson(flags.json, RunJson(run, flags)));
   return {};
 }
@@ -153,11 +155,7 @@ int RunCommand(int argc, const char* const* argv) {
       ->group("Output")
       ->type_name("FILE");
   if (const auto code = cli::ParseCommandLine(&app, argc, argv)) return *code;
-  const Status done = Execute(flags);
-  if (done) return cli::kExitOk;
-  fmt::print(stderr, "kvsim run: {}\n", done.error().message());
-  if (done.error().code() == ErrorCode::kShutdown) return cli::kExitInterrupted;
-  return cli::ExitCodeFor(done.error());
+  return EndCommand("run", Execute(flags));
 }
 
 }  // namespace kvstream::kvsim

@@ -152,17 +152,22 @@ json TraceJson(const trace::RequestTrace& trace) {
           {"notes", trace.notes}};
 }
 
+json ModelJson(const Setup& setup) {
+  const sim::Scenario& scenario = setup.scenario;
+  return {{"name", scenario.model.name},
+          {"parameters", scenario.model.parameters},
+          {"kv_bytes_per_token", scenario.model.RankKvBytesPerToken(scenario.ranks)}};
+}
+
 json SetupJson(const Setup& setup) {
   const sim::Scenario& scenario = setup.scenario;
   json tiers = json::array();
   for (const sim::TierModel& tier : setup.tiers) tiers.push_back(TierJson(tier));
-  return {{"model", scenario.model.name},
-          {"gpu", scenario.gpu.name},
+  return {{"gpu", scenario.gpu.name},
           {"ranks", scenario.ranks},
           {"nodes", scenario.nodes},
           {"gpu_cache_bytes", scenario.memory.gpu_bytes},
           {"gpu_link", scenario.storage.link_bytes_per_second},
-          {"kv_bytes_per_token", scenario.model.RankKvBytesPerToken(scenario.ranks)},
           {"batch_requests", scenario.batch.running_max},
           {"batch_tokens", scenario.batch.prefill_tokens_max},
           {"stage_bytes", scenario.storage.write.stage_bytes},

@@ -11,6 +11,7 @@ namespace kvstream::kvsim {
 /// Parts of the JSON summary, whose schema is in docs/kvsim.md. Bytes, seconds.
 
 nlohmann::json TraceJson(const trace::RequestTrace& trace);
+nlohmann::json ModelJson(const Setup& setup);
 nlohmann::json SetupJson(const Setup& setup);
 /// The figures of a run, without curves.
 nlohmann::json SummaryJson(const PolicyRun& run);

@@ -66,6 +66,9 @@ void ScenarioFlags::Bind(CLI::App* app) {
       ->type_name("POLICY")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add("Storage", "--write-policy", write_policy_,
+      "WRITE of the policies that have several tiers and do not say")
+      ->type_name("WRITE");
   add("Storage", "--stage", stage_, "Host memory for writes on their way, a rank")
       ->type_name("SIZE");
   add("Storage", "--stage-full", stage_full_, "wait: the step waits; drop: chunks are not stored");
@@ -158,7 +161,7 @@ Result<Setup> ScenarioFlags::Read() const {
   KVS_TRY(ReadWarmup(&setup));
   for (const std::string& text :
        policies_.empty() ? DefaultPolicies(setup.tiers.size()) : policies_) {
-    KVS_TRY_ASSIGN(SimPolicy policy, ParseSimPolicy(text, setup.tiers));
+    KVS_TRY_ASSIGN(SimPolicy policy, ParseSimPolicy(text, setup.tiers, write_policy_));
     setup.policies.push_back(std::move(policy));
   }
   return setup;

@@ -53,6 +53,7 @@ class ScenarioFlags {
   std::vector<std::string> tiers_;
   std::string gpu_link_;
   std::vector<std::string> policies_;
+  std::string write_policy_;
   std::string stage_ = "8GiB";
   std::string stage_full_ = "wait";
   std::string write_timing_ = "deferred";

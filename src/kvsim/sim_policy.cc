@@ -114,22 +114,27 @@ void SetPlacement(std::span<const sim::TierModel> tiers, SimPolicy* policy) {
 
 }  // namespace
 
-Result<SimPolicy> ParseSimPolicy(std::string_view text, std::span<const sim::TierModel> tiers) {
+Result<SimPolicy> ParseSimPolicy(std::string_view text, std::span<const sim::TierModel> tiers,
+                                 std::string_view write) {
   SimPolicy policy;
   policy.label = text;
   const size_t plus = text.find('+');
+  const bool says_write = plus != std::string_view::npos;
   const std::string_view read = text.substr(0, plus);
   if (read == "none") {
-    if (plus != std::string_view::npos) return Refuse(text, "none writes nothing");
+    if (says_write) return Refuse(text, "none writes nothing");
     policy.has_storage = false;
     return policy;
   }
   if (tiers.empty()) return Refuse(text, "needs a tier: give --device or --tier");
   KVS_TRY(ReadRouting(text, read, tiers, &policy));
   SetPlacement(tiers, &policy);
-  if (plus == std::string_view::npos) return policy;
-  if (policy.only_tier) return Refuse(text, "one tier has one way to write");
-  KVS_TRY(ReadWritePolicy(text, text.substr(plus + 1), &policy.storage.write));
+  if (says_write && policy.only_tier) return Refuse(text, "one tier has one way to write");
+  if (says_write) write = text.substr(plus + 1);
+  if (write.empty() && !says_write) return policy;
+  if (policy.only_tier) return policy;
+  policy.says_write = true;
+  KVS_TRY(ReadWritePolicy(text, write, &policy.storage.write));
   return policy;
 }
 

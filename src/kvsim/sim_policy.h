@@ -17,9 +17,8 @@ struct SimPolicy {
   std::string label;
   bool has_storage = true;            ///< False: "none", the CPU-only baseline.
   std::optional<uint32_t> only_tier;  ///< "single", "serial": the other tiers do not exist.
+  bool says_write = false;            ///< By "+WRITE" or --write-policy.
   sim::StorageOptions storage;        ///< Routing, `serial` and write policy.
-
-  bool several_tiers(size_t tiers) const { return has_storage && !only_tier && tiers > 1; }
 };
 
 inline constexpr std::string_view kSimPolicyHelp =
@@ -33,7 +32,9 @@ inline constexpr std::string_view kSimPolicyHelp =
 
 /// kInvalidArgument names the text and what is accepted. `tiers` in order; TIER is a name or
 /// number.
-Result<SimPolicy> ParseSimPolicy(std::string_view text, std::span<const sim::TierModel> tiers);
+/// `write` stands for WRITE where the text has none and there are several tiers; empty: see above.
+Result<SimPolicy> ParseSimPolicy(std::string_view text, std::span<const sim::TierModel> tiers,
+                                 std::string_view write = {});
 
 /// Gives `scenario` the policy's tiers and storage options; what the policy does not say (stage,
 /// timing, link) stays as it is. `tiers` are all tiers.

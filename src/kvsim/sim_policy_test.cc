@@ -28,7 +28,7 @@ TEST_F(SimPolicyTest, OneTierMeansThatTheOthersDoNotExist) {
   const auto policy = ParseSimPolicy("serial:pfs", tiers_);
   ASSERT_TRUE(policy) << policy.error().message();
   EXPECT_TRUE(policy->storage.serial);
-  EXPECT_FALSE(policy->several_tiers(2));
+  EXPECT_EQ(policy->only_tier, 1u);
   sim::Scenario scenario;
   scenario.storage.link_bytes_per_second = 5e9;
   scenario.storage.write.stage_bytes = 77;
@@ -80,6 +80,16 @@ TEST_F(SimPolicyTest, WritePoliciesHaveTheirArguments) {
   const auto reuse = ParseSimPolicy("kvstream+on-reuse", tiers_);
   ASSERT_TRUE(reuse);
   EXPECT_EQ(reuse->storage.write.replication, sim::Replication::kOnReuse);
+}
+
+TEST_F(SimPolicyTest, AGivenWritePolicyStandsInWhereSeveralTiersDoNotSay) {
+  const auto given = ParseSimPolicy("kvstream", tiers_, "on-reuse");
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->storage.write.replication, sim::Replication::kOnReuse);
+  const auto said = ParseSimPolicy("kvstream+full", tiers_, "on-reuse");
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->storage.write.replication, sim::Replication::kFull);
+  EXPECT_FALSE(ParseSimPolicy("single", tiers_, "on-reuse")->says_write);
 }
 
 TEST_F(SimPolicyTest, MistakesNameTheTextAndTheReason) {

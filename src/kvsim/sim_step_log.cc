@@ -9,11 +9,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json TiersJson(const PolicyRun& run, const sim::StepStorage& storage) {
+// Number in the setup of a run's first tier; a run has all tiers or one.
+uint32_t FirstTier(const PolicyRun& run) { return run.policy.only_tier.value_or(0); }
+
+ordered_json TiersJson(const Setup& setup, const PolicyRun& run, const sim::StepStorage& storage) {
   ordered_json tiers = ordered_json::array();
-  for (size_t tier = 0; tier < run.tier_names.size(); ++tier) {
-    const sim::TierActivity& activity = storage.tiers[tier];
-    tiers.push_back({{"name", run.tier_names[tier]},
+  for (size_t number = 0; number < setup.tiers.size(); ++number) {
+    const size_t tier = number - FirstTier(run);
+    const bool exists = number >= FirstTier(run) && tier < run.tier_names.size();
+    const sim::TierActivity activity = exists ? storage.tiers[tier] : sim::TierActivity{};
+    tiers.push_back({{"name", setup.tiers[number].name},
                      {"read_bytes", activity.read_bytes},
                      {"read_chunks", activity.read_chunks},
                      {"read_busy_s", activity.read_busy_s},
@@ -23,13 +28,13 @@ ordered_json TiersJson(const PolicyRun& run, const sim::StepStorage& storage) {
   return tiers;
 }
 
-ordered_json ChunksJson(const sim::StepResult& step) {
+ordered_json ChunksJson(const PolicyRun& run, const sim::StepResult& step) {
   ordered_json chunks = ordered_json::array();
   for (const sim::StepChunk& chunk : step.chunks) {
     chunks.push_back({{"id", chunk.chunk.id},
                       {"bytes", chunk.chunk.bytes},
                       {"position", chunk.chunk.position},
-                      {"holders", chunk.holders},
+                      {"holders", chunk.holders << FirstTier(run)},
                       {"staged", chunk.staged}});
   }
   return chunks;
@@ -37,13 +42,13 @@ ordered_json ChunksJson(const sim::StepResult& step) {
 
 }  // namespace
 
-std::string StepLine(const PolicyRun& run, const sim::StepResult& step) {
+std::string StepLine(const Setup& setup, const PolicyRun& run, const sim::StepResult& step) {
   const sim::StepStorage& storage = step.storage;
   const ordered_json line = {{"step", step.step},
                              {"t_s", step.begin_s},
                              {"policy", run.policy.label},
                              {"demand_bytes", storage.demand_bytes},
-                             {"tiers", TiersJson(run, storage)},
+                             {"tiers", TiersJson(setup, run, storage)},
                              {"read_twice_bytes", storage.read_twice_bytes},
                              {"staged_hit_bytes", storage.staged_hit_bytes},
                              {"missed_chunks", 0},
@@ -54,7 +59,7 @@ std::string StepLine(const PolicyRun& run, const sim::StepResult& step) {
                              {"new_bytes", storage.new_bytes},
                              {"staged_bytes", storage.staged_bytes},
                              {"requests", step.requests},
-                             {"chunks", ChunksJson(step)},
+                             {"chunks", ChunksJson(run, step)},
                              {"node", step.node},
                              {"partial_bound_s", storage.partial_bound_s},
                              {"host_bytes", step.host_bytes},
@@ -63,11 +68,11 @@ std::string StepLine(const PolicyRun& run, const sim::StepResult& step) {
   return line.dump() + '\n';
 }
 
-Status WriteStepLog(const std::string& path, std::span<const PolicyRun> runs) {
+Status WriteStepLog(const std::string& path, const Setup& setup, std::span<const PolicyRun> runs) {
   KVS_TRY_ASSIGN(cli::LineFile file, cli::LineFile::Create(path));
   for (const PolicyRun& run : runs) {
     for (const sim::StepResult& step : run.results.steps) {
-      KVS_TRY(file.Append(StepLine(run, step)));
+      KVS_TRY(file.Append(StepLine(setup, run, step)));
     }
   }
   return file.Close();
