@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "cli/forward_model.h"
+#include "model/roofline.h"
 #include "trace/request_trace.h"
 
 namespace kvstream::cli {
@@ -22,13 +22,13 @@ struct StepChunk {
 
 /// What a step asks of storage.
 struct StepDemand {
-  size_t end = 0;                 ///< Requests [begin, end) make the step.
-  std::vector<StepChunk> reads;   ///< Only on storage; batch order, each once.
-  std::vector<StepChunk> writes;  ///< To be computed; batch order, each once.
-  std::vector<ForwardWork> work;  ///< One per request.
-  uint64_t host_chunks = 0;       ///< Matched in host memory, per request.
-  uint64_t storage_chunks = 0;    ///< Matched on storage, per request: at least reads.size().
-  uint64_t missed_chunks = 0;     ///< Not matched.
+  size_t end = 0;                        ///< Requests [begin, end) make the step.
+  std::vector<StepChunk> reads;          ///< Only on storage; batch order, each once.
+  std::vector<StepChunk> writes;         ///< To be computed; batch order, each once.
+  std::vector<model::ForwardWork> work;  ///< One per request.
+  uint64_t host_chunks = 0;              ///< Matched in host memory, per request.
+  uint64_t storage_chunks = 0;  ///< Matched on storage, per request: at least reads.size().
+  uint64_t missed_chunks = 0;   ///< Not matched.
 };
 
 struct MatchOptions {

@@ -32,8 +32,8 @@ constexpr const char* kFooter =
     "The forward pass is constant=TIME, or roofline: with P parameters, L layers, hidden width h "
     "(--model),\n"
     "n new tokens after c retrieved ones, max((2 P n + 4 L h sum n (c + n/2)) / (4 x 989 TFLOP/s x "
-    "0.5),\n"
-    "2 P bytes / (4 x 3.35 TB/s x 0.8)).\n"
+    "0.6),\n"
+    "(2 P + KV of c) bytes / (4 x 3.35 TB/s x 0.9)).\n"
     "Exit: 0 done, 1 a wrong byte or a failure, 2 bad input (nothing written), 130 interrupted.";
 
 struct ReplayFlags {
@@ -109,12 +109,17 @@ Status ReadArrivals(const std::string& text, ReplayOptions* options) {
   return Refuse(fmt::format("--arrivals {}: expected step or recorded[:FACTOR]", text));
 }
 
+// As in the paper; a chunk is that of one rank.
+constexpr uint32_t kModelRanks = 4;
+
 Status ReadModel(const ReplayFlags& flags, ReplayOptions* options) {
-  std::optional<ModelPreset> model;
+  std::optional<model::ModelPreset> model;
   options->chunk_bytes = kMiB;
   if (!flags.model.empty()) {
-    KVS_TRY_ASSIGN(model, FindModel(flags.model));
-    options->chunk_bytes = model->kv_bytes_per_token * flags.trace.chunk_tokens();
+    auto found = model::FindModel(flags.model);
+    if (!found) return std::move(found).error().WithContext("--model " + flags.model);
+    model = *found;
+    options->chunk_bytes = model->RankKvBytesPerToken(kModelRanks) * flags.trace.chunk_tokens();
   }
   if (!flags.chunk_bytes.empty()) {
     KVS_TRY(ReadFlag("--chunk-bytes", base::ParseBytes(flags.chunk_bytes), &options->chunk_bytes));
