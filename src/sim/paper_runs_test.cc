@@ -102,9 +102,9 @@ TEST(PaperRunsTest, A6WaitingGrowsByTwoOrdersAndSoDoesTheSecondTiersWorth) {
   EXPECT_GT(one[2].summary.wait_s.mean, 0.9 * one[2].summary.ttft_s.mean);
   EXPECT_GT(speedup[1], speedup[0]);
   EXPECT_GT(speedup[2], speedup[1]);
-  // Published: 1.6 at the medium and 3.1 at the high load. Simulated speedups are above +30 % of
-  // that, docs/model.md says by how much; only the lower ends are held.
-  EXPECT_GT(speedup[1], 1.6 * 0.7);
+  // Published: 1.6 at the medium and 3.1 at the high load, which ± 30 % is to meet. The high one is
+  // missed: 5.4, as the single tier is closer to saturation here than it was measured to be.
+  EXPECT_NEAR(speedup[1], 1.6, 1.6 * 0.3);
   EXPECT_GT(speedup[2], 3.1 * 0.7);
 }
 
