@@ -42,9 +42,17 @@ void TraceFlags::Bind(CLI::App* app) {
     return app->add_option(name, target, help)->group("Trace")->capture_default_str();
   };
   add("--trace", source_,
-      "File, plain or gzip, or built-in generator: builtin:chat, builtin:agent, builtin:docs, with "
-      "parameters as in builtin:agent,sessions=8,turns=20,seed=1");
-  add("--format", options_.format, "auto, mooncake or prefix-trie");
+      "File or directory, plain or gzip, or built-in generator, as in "
+      "builtin:agent,sessions=8,turns=20,seed=1; docs/traces.md has all");
+  add("--format", options_.format, "auto, or a format of docs/traces.md");
+  add("--prefixes", options_.prefixes,
+      "What prompts of a file with lengths only share: shared:TOKENS, session or none; without it "
+      "such a file is refused");
+  app->add_flag("--shared-heads", options_.shared_heads,
+                "weka, prefix-trie: tools and system prompts are the same in all sessions")
+      ->group("Trace");
+  add("--lmcache-model", options_.model, "lmcache: only the rows of this model");
+  add("--lmcache-output", options_.output_tokens, "lmcache: output tokens of each request");
   add("--order", order_,
       "recorded, sequential, round-robin, or interleave[:N], a random one of N open sessions");
   add("--chunk-tokens", options_.chunk_tokens, "Tokens per chunk");
@@ -53,7 +61,7 @@ void TraceFlags::Bind(CLI::App* app) {
   add("--context-max", options_.context_tokens_max,
       "Ends a session before its first prompt of more tokens; 0 is no limit");
   add("--turns-min", options_.session_turns_min, "Drops sessions with fewer requests");
-  add("--seed", options_.seed, "Seed of --order interleave");
+  add("--seed", options_.seed, "Seed of everything random but a generator");
 }
 
 Result<trace::TraceOptions> TraceFlags::Read() const {

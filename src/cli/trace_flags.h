@@ -22,6 +22,7 @@ class TraceFlags {
   /// File or "builtin:…".
   const std::string& source() const { return source_; }
   uint32_t chunk_tokens() const { return options_.chunk_tokens; }
+  uint64_t seed() const { return options_.seed; }
 
  private:
   std::string source_ = "builtin:agent";

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "cli/command_line.h"
+#include "cli/format.h"
 #include "cli/json_file.h"
 #include "kvsim/command_end.h"
 #include "kvsim/run_json.h"
@@ -32,6 +33,7 @@ constexpr const char* kFooter =
 
 // Enough for every recorded trace but the longest, and a second of work.
 constexpr double kExactAccessesMax = 5e6;
+constexpr size_t kColumns = 100;
 
 struct RunFlags {
   TraceInput trace;
@@ -61,15 +63,19 @@ Status Prepare(const RunFlags& flags, Run* run) {
   return {};
 }
 
+void PrintLine(std::string_view text, std::FILE* out) {
+  fmt::print(out, "{}", cli::WrapText(text, kColumns));
+}
+
 void PrintNotes(const Run& run, std::FILE* out) {
-  for (const std::string& note : run.trace.notes) fmt::print(out, "note: {}\n", note);
-  for (const std::string& note : run.setup.notes) fmt::print(out, "note: {}\n", note);
+  for (const std::string& note : run.trace.notes) PrintLine("note: " + note, out);
+  for (const std::string& note : run.setup.notes) PrintLine("note: " + note, out);
   std::vector<std::string> seen;
   for (const PolicyRun& policy : run.policies) {
     for (const std::string& warning : policy.results.warnings) {
       if (std::find(seen.begin(), seen.end(), warning) != seen.end()) continue;
       seen.push_back(warning);
-      fmt::print(out, "warning ({}): {}\n", policy.policy.label, warning);
+      PrintLine(fmt::format("warning ({}): {}", policy.policy.label, warning), out);
     }
   }
 }
@@ -77,8 +83,8 @@ void PrintNotes(const Run& run, std::FILE* out) {
 void Print(const Run& run, std::FILE* out) {
   fmt::print(out, "{}{}\n{}\n", DescribeTrace(run.trace),
              DescribeMachine(run.setup, run.host_bytes), RunTable(run.policies));
-  for (const PolicyRun& policy : run.policies) fmt::print(out, "{}\n", DescribeTime(policy));
-  if (run.verdict) fmt::print(out, "\n{}\n", run.verdict->text);
+  for (const PolicyRun& policy : run.policies) PrintLine(DescribeTime(policy), out);
+  if (run.verdict) fmt::print(out, "\n{}", cli::WrapText(run.verdict->text, kColumns));
   fmt::print(out, "\n");
   PrintNotes(run, out);
   for (const PolicyRun& policy : run.policies) {

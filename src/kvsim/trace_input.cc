@@ -72,11 +72,6 @@ void TraceInput::BindArrivals(CLI::App* app) {
       "auto: after-answer if later prompts are long enough to contain the answers before them");
 }
 
-uint64_t TraceInput::seed() const {
-  const auto options = trace_.Read();
-  return options ? options->seed : 1;
-}
-
 Result<trace::RequestTrace> TraceInput::Load() const {
   KVS_TRY_ASSIGN(const trace::TraceOptions options, trace_.Read());
   return trace::LoadTrace(trace_.source(), options);

@@ -33,7 +33,7 @@ class TraceInput {
   const std::string& source() const { return trace_.source(); }
   const std::string& arrivals() const { return arrivals_; }
   const std::string& rate() const { return rate_; }
-  uint64_t seed() const;
+  uint64_t seed() const { return trace_.seed(); }
 
  private:
   Result<trace::ArrivalOptions> ReadArrivals() const;

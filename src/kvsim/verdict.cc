@@ -74,13 +74,14 @@ std::string Write(const Verdict& verdict, const PolicyRun& alone, const PolicyRu
                   bool by_ttft) {
   const sim::Summary& before = alone.results.summary;
   const sim::Summary& now = together.results.summary;
+  std::string answer = verdict.answer;
+  answer[0] = static_cast<char>(answer[0] - 'a' + 'A');
   std::string text = fmt::format(
-      "Does {} pay beside {}? {}: with {} against {}, {} ({}{}); retrieval takes {} less time. ",
-      OtherTiers(alone, together), alone.tier_names[0],
-      verdict.answer == "yes"  ? "Yes"
-      : verdict.answer == "no" ? "No"
-                               : verdict.answer,
-      verdict.together, verdict.alone, DescribeMetric(before, now, by_ttft),
+      "Does {} pay as {} beside {}? {}: with {} against {}, {} ({}{}); retrieval takes {} less "
+      "time. ",
+      OtherTiers(alone, together),
+      together.tier_names.size() == 2 ? "a second tier" : "further tiers", alone.tier_names[0],
+      answer, verdict.together, verdict.alone, DescribeMetric(before, now, by_ttft),
       verdict.gain >= 0 ? "better by " : "worse by ", Percent(std::abs(verdict.gain)),
       Percent(verdict.retrieval_saving));
   if (before.demand_bytes == 0) {

@@ -44,7 +44,8 @@ TEST(VerdictTest, ComparesTheBatchedRunOfOneTierWithTheRunOfSeveral) {
   EXPECT_DOUBLE_EQ(verdict->gain, 0.25);
   EXPECT_DOUBLE_EQ(verdict->retrieval_saving, 0.5);
   EXPECT_EQ(verdict->answer, "yes");
-  EXPECT_EQ(verdict->text.find("Does pfs pay beside nvme? Yes: "), 0u) << verdict->text;
+  EXPECT_EQ(verdict->text.find("Does pfs pay as a second tier beside nvme? Yes: "), 0u)
+      << verdict->text;
   EXPECT_NE(verdict->text.find("Writes stay hidden"), std::string::npos) << verdict->text;
 }
 
