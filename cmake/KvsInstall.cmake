@@ -37,6 +37,11 @@ install(FILES "${PROJECT_BINARY_DIR}/kvstream.pc"
 
 set(programs kvstream_cli kvsim_cli)
 install(TARGETS ${programs} RUNTIME COMPONENT runtime)
+# Examples to begin a device file with, and the page that draws what kvsim says.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/devices" DESTINATION "${CMAKE_INSTALL_DATADIR}/kvstream"
+  COMPONENT runtime)
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/plot/kvsim_report.py"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/kvstream" COMPONENT runtime)
 
 # Builds exactly what an installation needs.
 add_custom_target(kvs_installed DEPENDS kvstream ${programs})
