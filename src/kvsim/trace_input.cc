@@ -103,7 +103,9 @@ Status TraceInput::Arrive(trace::RequestTrace* trace, std::optional<double> rate
     rate_per_s = rate;
   }
   if (rate_per_s) KVS_TRY(SetRate(*trace, *rate_per_s, &options));
-  return trace::ApplyArrivals(*trace, options);
+  auto applied = trace::ApplyArrivals(*trace, options);
+  if (!applied) return std::move(applied).error().WithContext("--arrivals " + arrivals_);
+  return {};
 }
 
 Result<sim::TurnRule> TraceInput::Turns() const {
