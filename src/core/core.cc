@@ -397,8 +397,8 @@ std::vector<UnreleasedBuffer> Core::Unreleased() const {
   std::ranges::move(stager_.Unreleased(), std::back_inserter(buffers));
   const auto key = [](const UnreleasedBuffer& b) { return std::tie(b.job, b.item, b.tier); };
   std::ranges::sort(buffers, {}, key);
-  const auto repeated = std::ranges::unique(buffers, {}, key);
-  buffers.erase(repeated.begin(), repeated.end());
+  const auto equal = [&](const auto& a, const auto& b) { return key(a) == key(b); };
+  buffers.erase(std::unique(buffers.begin(), buffers.end(), equal), buffers.end());
   return buffers;
 }
 
