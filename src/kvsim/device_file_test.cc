@@ -32,7 +32,7 @@ TEST(DeviceFileTest, EveryShippedDeviceIsValidAndHasALink) {
 TEST(DeviceFileTest, TestbedOneHasTheBandwidthsOfThePaper) {
   const auto device = LoadDevice("testbed1");
   ASSERT_TRUE(device);
-  EXPECT_EQ(device->gpu_link, 55e9);
+  EXPECT_EQ(device->gpu_link, 13.75e9);
   const auto nvme = BuildTier(device->tiers[0]);
   const auto pfs = BuildTier(device->tiers[1]);
   ASSERT_TRUE(nvme && pfs);
