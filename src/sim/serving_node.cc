@@ -159,12 +159,13 @@ void ServingNode::Take(uint32_t index, const PromptMatch& match) {
   if (storage_ != nullptr) {
     for (size_t at = match.chunks; at < ids_.size(); ++at) computed_.push_back(ChunkAt(at));
   }
-  // A prompt that is matched to its end still computes its last token.
+  // A prompt that is matched to its end still computes its last token, an empty one its first.
   const uint64_t computed = std::max<uint64_t>(match.tokens.missed, 1);
+  const uint64_t context = std::max<uint64_t>(request.input_tokens, computed) - computed;
   step_.computed_tokens += computed;
   step_.host_bytes += match.host_chunks * chunk_bytes_;
   work_.push_back({.new_tokens = static_cast<uint32_t>(computed),
-                   .context_tokens = static_cast<uint32_t>(request.input_tokens - computed)});
+                   .context_tokens = static_cast<uint32_t>(context)});
   batch_.push_back(index);
 
   RequestResult& result = ResultOf(index);

@@ -49,6 +49,15 @@ TEST(SimulationTest, AFirstPromptTakesItsForwardPass) {
   EXPECT_DOUBLE_EQ(request.finished_s, request.first_token_s) << "one token is the first and last";
 }
 
+// WEKA sessions and LMCache logs may have prompts of no tokens.
+TEST(SimulationTest, AnEmptyPromptTakesTheForwardPassOfOneToken) {
+  const auto trace = TraceOf({{Prompt(0, 0)}}, ArrivalClock::kTrace);
+  const Scenario scenario = Testbed1(trace, "32B");
+  const Results results = MustRun(scenario);
+  EXPECT_NEAR(results.requests[0].ttft_s(), PrefillSeconds(scenario, {{1, 0}}), 2 * kNanosecond);
+  EXPECT_EQ(results.requests[0].tokens.total(), 0u);
+}
+
 TEST(SimulationTest, ATurnFindsFullChunksOfTheLastOneOnTheGpu) {
   const auto trace =
       TraceOf({{Prompt(0, 1000), Continued(Prompt(9, 1500), 0, 1000)}}, ArrivalClock::kTrace);
