@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/distributions.h"
 #include "sim/event_queue.h"
 
 namespace kvstream::sim {
@@ -89,14 +89,7 @@ struct ShapeCheck {
   }
 };
 
-double Exponential(base::Prng& prng, double mean) { return -mean * std::log1p(-prng.Uniform()); }
-
 }  // namespace
-
-double Normal(base::Prng& prng) {
-  const double radius = std::sqrt(-2 * std::log1p(-prng.Uniform()));
-  return radius * std::cos(2 * std::numbers::pi * prng.Uniform());
-}
 
 Status Validate(const BandwidthSeries& series) {
   if (!std::holds_alternative<PointsShape>(series.shape)) {
@@ -114,11 +107,11 @@ SeriesCursor::SeriesCursor(const BandwidthSeries& series, uint64_t seed)
     Scale(wave->duty > 0 ? 1 : wave->low_factor);
     if (wave->duty > 0 && wave->duty < 1) ChangeIn(wave->duty * wave->period_s);
   } else if (const auto* bursts = std::get_if<BurstsShape>(&series.shape)) {
-    ChangeIn(Exponential(prng_, bursts->off_mean_s));
+    ChangeIn(base::Exponential(prng_, bursts->off_mean_s));
   } else if (const auto* offset = std::get_if<OffsetShape>(&series.shape)) {
     ChangeIn(offset->from_s);
   } else if (const auto* lognormal = std::get_if<LognormalShape>(&series.shape)) {
-    log_ = lognormal->sigma * Normal(prng_);
+    log_ = lognormal->sigma * base::Normal(prng_);
     EnterLognormal();
   }
 }
@@ -136,7 +129,7 @@ void SeriesCursor::Advance() {
     ChangeIn((odd ? 1 - wave->duty : wave->duty) * wave->period_s);
   } else if (const auto* bursts = std::get_if<BurstsShape>(&series_.shape)) {
     Scale(odd ? bursts->factor : 1);
-    ChangeIn(Exponential(prng_, odd ? bursts->on_mean_s : bursts->off_mean_s));
+    ChangeIn(base::Exponential(prng_, odd ? bursts->on_mean_s : bursts->off_mean_s));
   } else if (const auto* offset = std::get_if<OffsetShape>(&series_.shape)) {
     value_ = series_.base;
     if (!odd) return;
@@ -145,7 +138,7 @@ void SeriesCursor::Advance() {
     ChangeIn(offset->until_s - offset->from_s);
   } else if (const auto* lognormal = std::get_if<LognormalShape>(&series_.shape)) {
     const double rho = lognormal->correlation;
-    log_ = rho * log_ + std::sqrt(1 - rho * rho) * lognormal->sigma * Normal(prng_);
+    log_ = rho * log_ + std::sqrt(1 - rho * rho) * lognormal->sigma * base::Normal(prng_);
     EnterLognormal();
   }
 }

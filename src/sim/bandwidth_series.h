@@ -101,7 +101,4 @@ class SeriesCursor {
   double log_ = 0;      // LognormalShape: x
 };
 
-/// Normal with mean 0 and variance 1 (Box and Muller); takes two numbers from `prng`.
-double Normal(base::Prng& prng);
-
 }  // namespace kvstream::sim

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/distributions.h"
 
 namespace kvstream::sim {
 namespace {
@@ -97,7 +98,7 @@ Bandwidth Device::rank_bandwidth() {
 double Device::SampleLatency() {
   const LatencyModel& latency = tier_.latency;
   double seconds = latency.median_s;
-  if (latency.sigma > 0) seconds *= std::exp(latency.sigma * Normal(prng_));
+  if (latency.sigma > 0) seconds *= std::exp(latency.sigma * base::Normal(prng_));
   if (latency.tail_probability > 0 && prng_.Chance(latency.tail_probability)) {
     seconds *= latency.tail_factor;
   }

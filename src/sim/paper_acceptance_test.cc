@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/distributions.h"
 #include "base/prng.h"
 #include "cache/lru_index.h"
-#include "sim/bandwidth_series.h"
 #include "sim/step_log_run.h"
 
 namespace kvstream::sim {
@@ -60,7 +60,7 @@ StepLog UniformLog(uint32_t steps, const PhiModel& phi, double sum = kSumBandwid
   constexpr uint32_t kChunks = 4 * kRequestChunks;
   log.chunk_count = kChunks;
   for (uint32_t i = 1; i <= steps; ++i) {
-    LoggedStep step = MakeStep(i, phi.mean + phi.spread * Normal(prng), sum);
+    LoggedStep step = MakeStep(i, phi.mean + phi.spread * base::Normal(prng), sum);
     for (uint32_t id = 0; id < kChunks; ++id) {
       step.chunks.push_back({.id = id,
                              .position = id % kRequestChunks,
@@ -177,7 +177,7 @@ StepLog LoogleLog(const PhiModel& phi) {
   cache::LruIndex memory(kMemoryDocuments);
   std::vector<bool> seen(kDocuments);
   for (size_t i = 0; i < order.size(); i += 4) {
-    LoggedStep step = MakeStep(i / 4 + 1, phi.mean + phi.spread * Normal(prng));
+    LoggedStep step = MakeStep(i / 4 + 1, phi.mean + phi.spread * base::Normal(prng));
     std::vector<uint32_t> in_step;
     for (size_t j = i; j < i + 4; ++j) {
       const uint32_t document = order[j];
