@@ -65,7 +65,8 @@ Status ReadPoints(Settings& settings, const std::string& folder, const std::stri
   if (file.empty()) return settings.Refuse("load.shape", "csv needs load.file");
   const std::filesystem::path path = std::filesystem::path(folder) / file;
   KVS_TRY_ASSIGN(sim::PointsShape points, ReadBandwidthFile(path.string(), tier));
-  series->base = points.points.front().bandwidth;
+  // The only point that may not be 0: shares of first copies are made from it.
+  series->base = points.points.back().bandwidth;
   series->shape = std::move(points);
   return {};
 }
