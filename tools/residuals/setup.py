@@ -92,11 +92,6 @@ def waiting_factors(kvsim, _):
     return predicted(factors, "rates over the capacities predicted above")
 
 
-WORKLOADS = {"LooGLE": "builtin:loogle", "NarrativeQA": "builtin:narrativeqa",
-             "CUAD": "builtin:cuad", "Qwen-Coder": "builtin:qwen-coder",
-             "Chutes": "builtin:chutes", "SWE-bench": "builtin:swebench"}
-
-
 def trace_figures(kvsim, workload):
     return kvsim.trace(WORKLOADS[workload])["trace"]
 
@@ -126,9 +121,6 @@ def working_set(kvsim, _, workload, model):
 
 
 # ---- Fig 7: the device model in closed form
-
-TRANSFER_GB = 1024
-
 
 @rule("Fig 7", r"Testbed-(\d) (NVMe|PFS) (read|write) 1 TB")
 def transfer_time(kvsim, _, number, tier, direction):
