@@ -73,7 +73,7 @@ class EventQueue {
 
   /// Schedules, or schedules anew. `at` before now counts as now.
   void Schedule(Event& event, TimePoint at);
-  /// As Schedule, `seconds` from now; rounded up to a nanosecond, at most 200 years.
+  /// As Schedule, `seconds` from now; rounded up to a nanosecond, at most 100 years.
   void ScheduleIn(Event& event, double seconds);
   void Cancel(Event& event);
 
@@ -98,7 +98,7 @@ class EventQueue {
   std::vector<Event*> heap_;
 };
 
-/// Seconds as a duration, rounded up to a nanosecond; 0 for what is not positive, at most 200
+/// Seconds as a duration, rounded up to a nanosecond; 0 for what is not positive, at most 100
 /// years.
 std::chrono::nanoseconds SecondsUp(double seconds);
 
