@@ -91,7 +91,9 @@ Status ReadShares(const ModelFlags& flags, Question* question) {
 Result<Question> ReadQuestion(const ModelFlags& flags) {
   Question question;
   KVS_TRY(cli::ReadFlag("--read", ParseList(flags.read, ',', ParseRate), &question.read));
-  if (!(Sum(question.read) > 0)) return Refuse("--read: some bandwidth must be above 0");
+  if (!(question.read[0] > 0)) {
+    return Refuse("--read: tier 0, which all tiers are compared with, must be above 0");
+  }
   if (!flags.write.empty()) {
     KVS_TRY(cli::ReadFlag("--write", ParseList(flags.write, ',', ParseRate), &question.write));
     if (question.write.size() != question.read.size()) {
@@ -111,6 +113,8 @@ Result<Question> ReadQuestion(const ModelFlags& flags) {
   if (!flags.new_bytes.empty()) {
     KVS_TRY(cli::ReadFlag("--new", base::ParseBytes(flags.new_bytes), &question.new_bytes));
     if (question.write.empty()) return Refuse("--new: needs --write, the bandwidths to write with");
+    if (!(question.forward_s > 0))
+      return Refuse("--new: needs --forward, which writes hide behind");
   }
   return question;
 }
@@ -127,7 +131,7 @@ nlohmann::json Answer(const Question& question) {
   for (size_t tier = 0; tier < question.read.size(); ++tier) {
     answer["phi"].push_back(model::Phi(question.read, tier));
   }
-  const double saving = model::RetrievalSaving(question.read, 0);
+  const double saving = model::RetrievalSaving(question.read, 0, question.link);
   answer["retrieval_saving"] = saving;
   if (!question.shares.empty()) {
     answer["static_s"] = model::StaticTime(question.demand_bytes, question.shares, question.read);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/assert.h"
 #include "model/bound.h"
@@ -37,8 +38,13 @@ double WriteLoad(uint64_t new_bytes, std::span<const double> write_bandwidths, d
   return static_cast<double>(new_bytes) / slowest / forward_s;
 }
 
-double RetrievalSaving(std::span<const double> bandwidths, size_t only_tier) {
-  return 1 - Phi(bandwidths, only_tier);
+double RetrievalSaving(std::span<const double> bandwidths, size_t only_tier,
+                       double link_bandwidth) {
+  KVS_ASSERT(link_bandwidth > 0);
+  const double share = Phi(bandwidths, only_tier);
+  const double sum = std::accumulate(bandwidths.begin(), bandwidths.end(), 0.0);
+  const double alone = std::min(share * sum, link_bandwidth);
+  return sum <= link_bandwidth ? 1 - share : 1 - alone / link_bandwidth;
 }
 
 double StepSaving(double retrieval_share, double retrieval_saving) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace kvstream::model {
@@ -29,8 +30,10 @@ double RetrievalShare(const StepTerms& terms);
 double WriteLoad(uint64_t new_bytes, std::span<const double> write_bandwidths, double forward_s);
 
 /// Sec 5.3: what of the retrieval time goes away when all other tiers join `only_tier`:
-/// 1 - D/(Σ b) / (D/b) = 1 - φ. Some bandwidth must be above 0.
-double RetrievalSaving(std::span<const double> bandwidths, size_t only_tier);
+/// 1 - D/(Σ b) / (D/b) = 1 - φ, less where a link (Eq. 3) is slower than Σ b. Some bandwidth must
+/// be above 0, and the link.
+double RetrievalSaving(std::span<const double> bandwidths, size_t only_tier,
+                       double link_bandwidth = std::numeric_limits<double>::infinity());
 
 /// Sec 5.3, after Amdahl: a step of which retrieval is `retrieval_share` becomes shorter by
 /// share * saving, both fractions in [0, 1].

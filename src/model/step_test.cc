@@ -39,6 +39,8 @@ TEST(StepTest, ASecondTierSavesItsShareOfTheBandwidth) {
   EXPECT_DOUBLE_EQ(RetrievalSaving(bandwidths, 0), 1 - together / alone);
   EXPECT_NEAR(StepSaving(0.61, RetrievalSaving(bandwidths, 0)), 0.19005, 1e-5);
   EXPECT_EQ(RetrievalSaving(Doubles{5}, 0), 0) << "no other tier";
+  EXPECT_DOUBLE_EQ(RetrievalSaving(Doubles{6, 2}, 0, 7), 1 - 6.0 / 7) << "a link between both";
+  EXPECT_EQ(RetrievalSaving(Doubles{6, 2}, 0, 5), 0) << "a link slower than either";
 }
 
 // Sec 6.1: 0.5 to 0.6 at low load, 1 at medium, 2.2 to 4.7 at high load; 2.9 req/s is capacity.

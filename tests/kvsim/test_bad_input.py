@@ -92,6 +92,9 @@ class BadInputTest(KvsimTest):
         self.refused("--sample", "mrc", "--sample", "2")
         self.refused("--at: ", "mrc", "--at", "3..2")
         self.refused("--read", "model")
+        self.refused("--read: tier 0", "model", "--read", "0,6", "--forward", "1s")
+        self.refused("--new: needs --forward", "model", "--read", "7", "--write", "4", "--new",
+                     "1GB")
         self.refused("--split: 3 shares for 2 tiers", "model", "--read", "7,6", "--split", "1:1:1")
         self.refused("--write: 1 bandwidths for 2 tiers", "model", "--read", "7,6", "--write", "4")
         self.refused("--host-cache: ", "sweep", *SMALL, *TIERS, "--host-cache", "9..1GiB")

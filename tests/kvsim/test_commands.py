@@ -102,6 +102,10 @@ class OtherCommandsTest(KvsimTest):
         self.assertAlmostEqual(answer["phi"][0], 0.75)
         self.assertAlmostEqual(answer["step_s"], 3)
         self.assertAlmostEqual(answer["write_load"], 1.5)
+        answer, _ = self.run_json("model", "--read", "6,2", "--gpu-link", "7", "--forward", "1s",
+                                  "--demand", "42GB")
+        self.assertAlmostEqual(answer["retrieval_saving"], 1 / 7)
+        self.assertAlmostEqual(answer["step_s"], (1 - answer["step_saving"]) * 8)
 
     def test_an_export_has_a_record_for_each_access(self):
         figures, _ = self.run_json("mrc", "--trace", "builtin:chat,sessions=5")
