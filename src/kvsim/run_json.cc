@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+
+#include "model/bound.h"
 
 namespace kvstream::kvsim {
 namespace {
@@ -118,17 +121,13 @@ json QuantilesJson(const std::vector<double>& values) {
   return quantiles;
 }
 
-// Tier 0's share of the bandwidth in each step that showed all bandwidths (Eq. 4).
+// Tier 0's share of the bandwidth in each measured step that showed all bandwidths (Eq. 4).
 std::vector<double> PhiOfSteps(const PolicyRun& run) {
   std::vector<double> phi;
   for (const sim::StepResult& step : run.results.steps) {
     const bool known = step.storage.demand_bytes > 0 && step.storage.bandwidths_assumed == 0;
-    if (!known || run.tier_names.size() < 2) continue;
-    double sum = 0;
-    for (size_t tier = 0; tier < run.tier_names.size(); ++tier) {
-      sum += step.storage.bandwidths[tier];
-    }
-    if (sum > 0) phi.push_back(step.storage.bandwidths[0] / sum);
+    if (step.warmup || !known || run.tier_names.size() < 2) continue;
+    phi.push_back(model::Phi(std::span(step.storage.bandwidths).first(run.tier_names.size()), 0));
   }
   return phi;
 }
