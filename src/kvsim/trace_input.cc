@@ -25,11 +25,12 @@ constexpr std::array<std::pair<std::string_view, ArrivalProcess>, 6> kProcesses 
 
 Error Refuse(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
-// Seconds until the last request arrives; 0 without times.
+// Seconds from the first arrival to the last; 0 without times. Recorded clocks need not begin at 0.
 double Span(const trace::RequestTrace& trace) {
-  double last_s = 0;
-  for (const trace::Request& request : trace.requests) last_s = std::max(last_s, request.arrival_s);
-  return last_s;
+  const auto [first, last] =
+      std::minmax_element(trace.requests.begin(), trace.requests.end(),
+                          [](const auto& a, const auto& b) { return a.arrival_s < b.arrival_s; });
+  return trace.requests.empty() ? 0 : last->arrival_s - first->arrival_s;
 }
 
 Status SetRate(const trace::RequestTrace& trace, double rate_per_s,
