@@ -21,8 +21,8 @@ namespace {
 constexpr uint64_t kRequestsMax = 10'000'000;
 
 // Requests, sessions, mean prompt, distinct chunks, reuse and demand come out as in the paper's
-// runs; synth_test.cc has the figures. How many sessions are live is not published: for chutes it
-// follows from the demand over host memory, for qwen-coder from a demand that memory does not
+// runs; workloads_test.cc has the figures. How many sessions are live is not published: for chutes
+// it follows from the demand over host memory, for qwen-coder from a demand that memory does not
 // change; for swebench it is our choice.
 constexpr std::array<SessionWorkload, 3> kWorkloads{{
     {.kind = "swebench",
