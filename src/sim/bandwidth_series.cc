@@ -27,6 +27,14 @@ Status CheckAbove0(std::string_view field, double value) {
   return {};
 }
 
+/// A shorter one would be an event each few bytes, and a run would not end.
+Status CheckTime(std::string_view field, double seconds) {
+  if (!(seconds >= 1e-3 && seconds <= kSecondsMax)) {
+    return Bad(field, "a time from 1 ms to 1e15 s", seconds);
+  }
+  return {};
+}
+
 Status CheckShare(std::string_view field, double value) {
   if (!(value >= 0 && value <= 1)) return Bad(field, "a number from 0 to 1", value);
   return {};
@@ -58,15 +66,15 @@ struct ShapeCheck {
     return CheckBandwidth("last", shape.points.back().bandwidth);
   }
   Status operator()(const SquareWaveShape& shape) const {
-    KVS_TRY(CheckAbove0("period", shape.period_s));
+    KVS_TRY(CheckTime("period", shape.period_s));
     KVS_TRY(CheckShare("duty", shape.duty));
     KVS_TRY(CheckShare("low_factor", shape.low_factor));
     if (shape.duty == 0) return CheckAbove0("low_factor of a wave without duty", shape.low_factor);
     return {};
   }
   Status operator()(const BurstsShape& shape) const {
-    KVS_TRY(CheckAbove0("on_mean", shape.on_mean_s));
-    KVS_TRY(CheckAbove0("off_mean", shape.off_mean_s));
+    KVS_TRY(CheckTime("on_mean", shape.on_mean_s));
+    KVS_TRY(CheckTime("off_mean", shape.off_mean_s));
     return CheckShare("factor", shape.factor);
   }
   Status operator()(const OffsetShape& shape) const {
@@ -80,7 +88,7 @@ struct ShapeCheck {
     return {};
   }
   Status operator()(const LognormalShape& shape) const {
-    KVS_TRY(CheckAbove0("step", shape.step_s));
+    KVS_TRY(CheckTime("step", shape.step_s));
     if (!(shape.sigma >= 0 && shape.sigma <= 3)) return Bad("sigma", "from 0 to 3", shape.sigma);
     if (!(shape.correlation >= 0 && shape.correlation < 1)) {
       return Bad("correlation", "from 0 to below 1", shape.correlation);

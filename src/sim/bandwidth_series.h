@@ -70,8 +70,8 @@ struct BandwidthSeries {
 };
 
 /// kInvalidArgument, naming the field: bandwidths must be finite, the base above 0, factors, duty
-/// and correlation from 0 to 1 (correlation below 1), times positive, points ascending with a last
-/// one above 0 in both directions, an offset below the base.
+/// and correlation from 0 to 1 (correlation below 1), times at least 1 ms, points ascending with a
+/// last one above 0 in both directions, an offset below the base.
 Status Validate(const BandwidthSeries& series);
 
 /// Where a series stands at one time; goes forward only. The random shapes depend on the seed and

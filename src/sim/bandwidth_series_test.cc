@@ -112,6 +112,7 @@ TEST(BandwidthSeriesTest, RefusesWhatMakesNoSense) {
       Series(OffsetShape{.taken = {100, 1}}),
       Series(OffsetShape{.taken = {1, 1}, .from_s = 3, .until_s = 3}),
       Series(LognormalShape{.step_s = kNan}),
+      Series(LognormalShape{.step_s = 1e-9}),
       Series(LognormalShape{.correlation = 1}),
       Series(LognormalShape{.sigma = -1})};
   for (size_t i = 0; i < bad.size(); ++i) {
