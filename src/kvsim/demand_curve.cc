@@ -30,11 +30,15 @@ std::vector<uint64_t> DefaultMemory(double unique_bytes) {
   }
 }
 
+double StoredBytes(const DemandOptions& options) {
+  return static_cast<double>(options.chunk_bytes) / options.compression;
+}
+
 // Adds a point for each memory size: chunks of 1 / r of their bytes mean that r times as many fit,
 // and that each miss costs 1 / r of the bytes: D_r = (V / r) Pr[d > r M] (Sec 7).
 template <typename Misses>
 void AddPoints(const DemandOptions& options, Misses misses, DemandCurve* curve) {
-  const double stored_bytes = static_cast<double>(options.chunk_bytes) / options.compression;
+  const double stored_bytes = StoredBytes(options);
   const std::vector<uint64_t> grid =
       options.memory.empty() ? DefaultMemory(curve->unique_chunks * stored_bytes) : options.memory;
   for (const uint64_t bytes : grid) {
@@ -45,11 +49,12 @@ void AddPoints(const DemandOptions& options, Misses misses, DemandCurve* curve) 
   }
 }
 
-ReuseDistances QuantilesOf(const cache::ReuseHistogram& histogram, uint64_t chunk_bytes) {
+ReuseDistances QuantilesOf(const cache::ReuseHistogram& histogram, const DemandOptions& options) {
   if (histogram.reuses() == 0) return {};
   const auto at = [&](uint64_t percent) {
     const uint64_t rank = (histogram.reuses() - 1) * percent / 100;
-    return (histogram.DistanceOfRank(rank) + 1) * chunk_bytes;
+    const auto chunks = static_cast<double>(histogram.DistanceOfRank(rank) + 1);
+    return static_cast<uint64_t>(chunks * StoredBytes(options));
   };
   return {.p10 = at(10), .p50 = at(50), .p90 = at(90), .p99 = at(99)};
 }
@@ -62,7 +67,7 @@ DemandCurve ExactCurve(const trace::RequestTrace& trace, const DemandOptions& op
       trace, [&](uint64_t id) { histogram.Record(distances.Touch(static_cast<uint32_t>(id))); });
   curve.reuses = static_cast<double>(histogram.reuses());
   curve.unique_chunks = static_cast<double>(histogram.first_touches());
-  curve.distances = QuantilesOf(histogram, options.chunk_bytes);
+  curve.distances = QuantilesOf(histogram, options);
   const auto misses = [&histogram](uint64_t capacity) {
     const uint64_t missed = histogram.reuses() - histogram.ReusesCloserThan(capacity);
     const auto all = static_cast<double>(std::max<uint64_t>(histogram.reuses(), 1));

@@ -85,6 +85,8 @@ TEST(DemandCurveTest, CompressionIsMoreMemoryForFewerBytes) {
       trace, {.chunk_bytes = kChunkBytes, .compression = 2, .memory = {200 * kChunkBytes}});
   EXPECT_GT(plain.points[0].demand_bytes, 0);
   EXPECT_DOUBLE_EQ(halved.points[0].demand_bytes, plain.points[0].demand_bytes / 2);
+  EXPECT_GT(plain.distances.p50, 0u);
+  EXPECT_EQ(halved.distances.p50, plain.distances.p50 / 2);
 }
 
 }  // namespace

@@ -23,6 +23,9 @@
 namespace kvstream::kvsim {
 namespace {
 
+// What cache::StackDistances can number.
+constexpr uint64_t kExactChunksMax = 2'000'000'000;
+
 struct MrcFlags {
   TraceInput trace;
   std::string model = "70B";
@@ -96,11 +99,15 @@ nlohmann::json MrcJson(const trace::RequestTrace& trace, const DemandOptions& op
 Status Execute(const MrcFlags& flags) {
   KVS_TRY_ASSIGN(DemandOptions options, ReadOptions(flags));
   KVS_TRY_ASSIGN(const trace::RequestTrace trace, flags.trace.Load());
+  if (options.rate == 1 && trace.chunk_count > kExactChunksMax) {
+    return Refuse(fmt::format("{}: {} chunks; at most {} without --sample", trace.source,
+                              trace.chunk_count, kExactChunksMax));
+  }
   options.chunk_bytes *= trace.chunk_tokens;
   const DemandCurve curve = ComputeDemandCurve(trace, options);
-  fmt::print(flags.json == "-" ? stderr : stdout, "{}chunk    {} a rank\n\n{}\n{}",
+  fmt::print(flags.json == "-" ? stderr : stdout, "{}chunk    {} a rank\n\n{}\n{}{}",
              DescribeTrace(trace), base::FormatBytes(options.chunk_bytes), CurveTable(curve),
-             DescribeDistances(curve));
+             DescribeDistances(curve), DescribeNotes(trace.notes));
   if (flags.json.empty()) return {};
   return cli::WriteJson(flags.json, MrcJson(trace, options, curve));
 }
