@@ -33,7 +33,6 @@ constexpr const char* kFooter =
 
 // Enough for every recorded trace but the longest, and a second of work.
 constexpr double kExactAccessesMax = 5e6;
-constexpr size_t kColumns = 100;
 
 struct RunFlags {
   TraceInput trace;
@@ -64,27 +63,21 @@ Status Prepare(const RunFlags& flags, Run* run) {
 }
 
 void PrintLine(std::string_view text, std::FILE* out) {
-  fmt::print(out, "{}", cli::WrapText(text, kColumns));
+  fmt::print(out, "{}", cli::WrapText(text, kTextColumns));
 }
 
 void PrintNotes(const Run& run, std::FILE* out) {
-  for (const std::string& note : run.trace.notes) PrintLine("note: " + note, out);
-  for (const std::string& note : run.setup.notes) PrintLine("note: " + note, out);
-  std::vector<std::string> seen;
-  for (const PolicyRun& policy : run.policies) {
-    for (const std::string& warning : policy.results.warnings) {
-      if (std::find(seen.begin(), seen.end(), warning) != seen.end()) continue;
-      seen.push_back(warning);
-      PrintLine(fmt::format("warning ({}): {}", policy.policy.label, warning), out);
-    }
-  }
+  std::vector<const PolicyRun*> policies;
+  for (const PolicyRun& policy : run.policies) policies.push_back(&policy);
+  fmt::print(out, "{}{}{}", DescribeNotes(run.trace.notes), DescribeNotes(run.setup.notes),
+             DescribeWarnings(policies));
 }
 
 void Print(const Run& run, std::FILE* out) {
   fmt::print(out, "{}{}\n{}\n", DescribeTrace(run.trace),
              DescribeMachine(run.setup, run.host_bytes), RunTable(run.policies));
   for (const PolicyRun& policy : run.policies) PrintLine(DescribeTime(policy), out);
-  if (run.verdict) fmt::print(out, "\n{}", cli::WrapText(run.verdict->text, kColumns));
+  if (run.verdict) fmt::print(out, "\n{}", cli::WrapText(run.verdict->text, kTextColumns));
   fmt::print(out, "\n");
   PrintNotes(run, out);
   for (const PolicyRun& policy : run.policies) {

@@ -183,6 +183,26 @@ std::string DescribeMachine(const Setup& setup, uint64_t host_bytes) {
   return text;
 }
 
+std::string DescribeNotes(const std::vector<std::string>& notes) {
+  std::string lines;
+  for (const std::string& note : notes) lines += cli::WrapText("note: " + note, kTextColumns);
+  return lines;
+}
+
+std::string DescribeWarnings(std::span<const PolicyRun* const> runs) {
+  std::string lines;
+  std::vector<std::string> seen;
+  for (const PolicyRun* run : runs) {
+    for (const std::string& warning : run->results.warnings) {
+      if (std::find(seen.begin(), seen.end(), warning) != seen.end()) continue;
+      seen.push_back(warning);
+      lines +=
+          cli::WrapText(fmt::format("warning ({}): {}", run->policy.label, warning), kTextColumns);
+    }
+  }
+  return lines;
+}
+
 std::string RunTable(std::span<const PolicyRun> runs) {
   std::vector<std::string> header = {"policy"};
   for (const PolicyRun& run : runs) header.push_back(run.policy.label);

@@ -158,7 +158,10 @@ Status Execute(const SweepFlags& flags) {
   std::FILE* const out = flags.json == "-" ? stderr : stdout;
   fmt::print(out, "{}\n{}\nTTFT is the mean; retrieval its share of the prefill steps.\n",
              DescribeTrace(sweep.traces[0]), SweepTable(sweep));
-  for (const std::string& note : sweep.setups[0].notes) fmt::print(out, "note: {}\n", note);
+  std::vector<const PolicyRun*> runs;
+  for (const Point& point : sweep.points) runs.push_back(&**point.run);
+  fmt::print(out, "{}{}{}", DescribeNotes(sweep.traces[0].notes),
+             DescribeNotes(sweep.setups[0].notes), DescribeWarnings(runs));
   return flags.json.empty() ? Status{} : cli::WriteJson(flags.json, SweepJson(sweep));
 }
 
