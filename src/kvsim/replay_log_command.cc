@@ -84,6 +84,7 @@ Result<Replayed> Replay(const ReplayLogFlags& flags, const sim::StepLog& log,
   if (!flags.gpu_link.empty()) {
     uint64_t link = 0;
     KVS_TRY(cli::ReadFlag("--gpu-link", base::ParseBandwidth(flags.gpu_link), &link));
+    if (link == 0) return Error(ErrorCode::kInvalidArgument, "--gpu-link: must be above 0");
     options.storage.link_bytes_per_second = static_cast<double>(link);
   }
   auto results = sim::RunStepLog(log, options);
@@ -145,6 +146,10 @@ Status Execute(const ReplayLogFlags& flags) {
   std::FILE* const out = flags.json == "-" ? stderr : stdout;
   fmt::print(out, "{}\n", ReplayTable(runs));
   for (const Replayed& run : runs) {
+    if (run.results.missed_chunks > 0) {
+      fmt::print(out, "warning ({}): {} chunks are left out: in the log no tier has them.\n",
+                 run.label, run.results.missed_chunks);
+    }
     fmt::print(out, "hash {:016x}  {}\n", run.results.hash, run.label);
   }
   return flags.json.empty() ? Status{} : cli::WriteJson(flags.json, ReplayJson(flags, log, runs));

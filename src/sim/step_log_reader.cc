@@ -17,6 +17,8 @@ namespace {
 using trace::JsonLines;
 
 constexpr uint64_t kBytesMax = uint64_t{1} << 50;
+// Two weeks; sums over the steps of a log stay far below the clock's 292 years.
+constexpr double kRetrievalSecondsMax = 1.2e6;
 
 class StepLogParser {
  public:
@@ -61,6 +63,10 @@ Result<LoggedStep> StepLogParser::ParseStep(const JsonLines::Object& object) {
                  lines_.IntegerField(object, "demand_bytes", {.max = kBytesMax}));
   KVS_TRY_ASSIGN(step.new_bytes, lines_.IntegerField(object, "new_bytes", {.max = kBytesMax}));
   KVS_TRY_ASSIGN(step.retrieval_s, lines_.NumberField(object, "retrieval_s"));
+  if (step.retrieval_s > kRetrievalSecondsMax) {
+    return lines_.Fail(fmt::format("'retrieval_s' is {:g}, more than {:g}", step.retrieval_s,
+                                   kRetrievalSecondsMax));
+  }
   KVS_TRY_ASSIGN(step.forward_s, lines_.NumberField(object, "forward_s"));
   KVS_TRY(ParsePolicy(object, &step));
   KVS_TRY(ParseTiers(object, &step));

@@ -125,8 +125,8 @@ StorageOptions StorageOf(const StepLogOptions& options) {
   StorageOptions storage = options.storage;
   storage.write.stage_bytes = std::numeric_limits<uint64_t>::max() / 2;
   storage.write.full = StageFull::kWait;
-  if (!options.replay_writes)
-    storage.write.replication = Replication::kFull;  // copies nothing later
+  // Full replication copies nothing later.
+  if (!options.replay_writes) storage.write.replication = Replication::kFull;
   return storage;
 }
 

@@ -1,6 +1,7 @@
+import re
 import unittest
 
-from kvsim_program import SMALL, TIERS, KvsimTest
+from kvsim_program import ROOT, SMALL, TIERS, KvsimTest
 
 KNOWN_OPTIONS = {
     "run": ["--trace", "--format", "--order", "--arrivals", "--rate", "--model", "--gpu", "--tp",
@@ -87,6 +88,10 @@ class BadInputTest(KvsimTest):
         log = self.root / "steps.jsonl"
         log.write_text('{"step": 1}\n')
         self.refused("steps.jsonl:1", "replay-log", log)
+        small = ROOT / "tests" / "data" / "step_logs" / "small.jsonl"
+        self.refused("--gpu-link: must be above 0", "replay-log", small, "--gpu-link", "0GB/s")
+        log.write_text(re.sub('"retrieval_s": *[^,]*', '"retrieval_s":1e15', small.read_text()))
+        self.refused("steps.jsonl:1: 'retrieval_s' is 1e+15", "replay-log", log)
 
     def test_the_other_commands(self):
         self.refused("--sample", "mrc", "--sample", "2")
