@@ -21,8 +21,8 @@ constexpr uint64_t kDocumentsMax = 1'000'000;
 constexpr uint64_t kQuestionsMax = 10'000;  // of one document
 
 // Requests, mean prompt, distinct chunks and reuse come out as in the paper's runs of LooGLE
-// (merged long-dependency QA, short-dependency QA and cloze), NarrativeQA and CUAD;
-// workloads_test.cc has the figures. CUAD's mean is that of its prompts less the question.
+// (merged long-dependency QA, short-dependency QA and cloze), NarrativeQA and CUAD. The figures are
+// in workloads_test.cc. CUAD's mean is that of its prompts less the question.
 constexpr std::array<DocumentWorkload, 3> kWorkloads{{
     {.kind = "loogle",
      .documents = 156,
