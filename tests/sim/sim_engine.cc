@@ -6,6 +6,8 @@
 #include <cstring>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 #include "chunk/footer.h"
 #include "engine/engine_open.h"
@@ -42,7 +44,7 @@ void GivePool(std::unique_ptr<io::BlockPool> pool) {
 tier::TierDirectoryOptions DirectoryOptions(const std::string& owner, uint32_t index,
                                             uint64_t seed) {
   tier::TierDirectoryOptions options;
-  options.name = "t" + std::to_string(index);
+  options.name = fmt::format("t{}", index);
   options.directory = kSimRoot;
   options.owner = owner;
   options.holder = "simulation";
