@@ -29,7 +29,7 @@ TimePoint MemoryLane::RunOnce() {
     core.Tick(now);
     return core.NextTick(now);
   });
-  return found ? TimePoint::min() : next;
+  return found ? core_.Now() : next;
 }
 
 bool MemoryLane::Run(const core::MemoryOp& op) const {
