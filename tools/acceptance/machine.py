@@ -63,8 +63,9 @@ def build(root, targets):
     """Builds the targets as users get them (preset release) and returns the build directory."""
     folder = root / "build" / "accept"
     if targets:
-        run(["cmake", "--preset", "release", "-B", folder, "-DKVSTREAM_DEVELOPER_MODE=ON"],
-            cwd=root)
+        # At -O3 g++ 12 takes string concatenations for overlaps (its bug 105651).
+        run(["cmake", "--preset", "release", "-B", folder, "-DKVSTREAM_DEVELOPER_MODE=ON",
+             "-DCMAKE_CXX_FLAGS=-Wno-restrict"], cwd=root)
         run(["cmake", "--build", folder, "--target", *targets], cwd=root)
     return folder
 
