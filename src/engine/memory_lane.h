@@ -13,7 +13,7 @@ class MemoryLane {
  public:
   MemoryLane(CoreHandle& core, bool verify) : core_(core), verify_(verify) {}
 
-  /// One turn: all memory operations, then a tick. Returns when the next tick is due.
+  /// One turn: a memory operation if there is one, then a tick. Returns when the next turn is due.
   TimePoint RunOnce();
   /// Blocks until `deadline`, at most, or Wake.
   void Sleep(TimePoint deadline);
