@@ -266,7 +266,8 @@ def newcomer(bench):
 
 PROGRAM = ("kvsim_cli",)
 POINTS = (
-    Point("a", model_tests, PROGRAM + ("kvs_model_test", "kvs_sim_test", "kvs_cache_test")),
+    Point("a", model_tests, PROGRAM + ("kvs_model_test", "kvs_sim_test", "kvs_serving_test",
+                                      "kvs_cache_test")),
     Point("b", known_answers, ("kvs_trace_test", "kvs_cache_test")),
     Point("c", speed, PROGRAM + ("lru_index_bench", "stack_distance_bench")),
     Point("d", step_log, PROGRAM + ("kvstream_cli",)),
